@@ -1,0 +1,88 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "cpu/kernels.hpp"
+#include "kv/block_pool.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mashbox::model {
+
+struct Config; // model/config.hpp: GGUF keys → flags
+
+enum class KvType { F16, F32 };
+
+struct LoadOptions {
+  std::string path;
+  unsigned threads = 0;                      ///< 0: every available core
+  cpu::Isa isa = cpu::detectIsa();
+  std::function<void(double)> onProgress;    ///< fraction of the weights that were read
+};
+
+struct ContextOptions {
+  uint32_t slots = 4;
+  uint32_t contextLength = 0; ///< per slot; 0: the model's own, lowered to what fits
+  KvType kvType = KvType::F16;
+  uint32_t batchTokens = 256; ///< most rows of one step
+};
+
+/// What loading would take, computed before anything is allocated.
+struct MemoryPlan {
+  uint64_t weights = 0, kvCache = 0, scratch = 0; ///< bytes
+  uint64_t available = 0;                         ///< what the system can give now
+  uint32_t contextLength = 0;
+  uint32_t largestContext = 0; ///< the largest context per slot that would fit with these slots
+  uint32_t largestSlots = 0;   ///< the most slots that would fit with this context
+};
+
+enum class Logits { None, Last, All };
+
+/// New tokens of one sequence, to be run at positions [sequence->length(), …).
+struct Segment {
+  kv::Sequence* sequence;
+  std::span<const int32_t> tokens;
+  Logits logits;
+};
+
+/// A loaded model: weights and the forward program over one backend. Its weights are immutable; `Context` holds what changes.
+class Model {
+public:
+  static Result<std::shared_ptr<const Model>> load(const LoadOptions& options);
+  ~Model();
+  const Config& config() const;
+  MemoryPlan plan(const ContextOptions& options) const;
+
+private:
+  friend class Context;
+  struct Impl;
+  explicit Model(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// KV blocks and scratch memory for `slots` sequences.
+class Context {
+public:
+  /// OutOfMemory names the largest `ctx` and `slots` that would fit.
+  static Result<std::unique_ptr<Context>> create(std::shared_ptr<const Model> model, const ContextOptions& options);
+  ~Context();
+  const Model& model() const;
+  uint32_t contextLength() const;
+  uint32_t slots() const;
+  kv::BlockPool& pool();
+
+  /// Runs all segments as one batch, appends their K and V, and leaves one row of vocabulary-size logits per wanted token, in segment
+  /// order. The rows are valid until the next call. A row's result does not depend on the other segments or on chunking.
+  Result<std::span<const float>> forward(std::span<const Segment> segments);
+
+private:
+  struct Impl;
+  explicit Context(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+} // namespace mashbox::model

@@ -1,0 +1,32 @@
+/** How the next token is chosen, with every default applied. */
+export interface Sampling {
+  /** 0: greedy. */
+  readonly temperature: number
+  /** 0: off. */
+  readonly topK: number
+  readonly topP: number
+  readonly minP: number
+  readonly repetitionPenalty: number
+  readonly frequencyPenalty: number
+  readonly presencePenalty: number
+  /** Last tokens, prompt and output together, that the penalties look at. */
+  readonly repetitionWindow: number
+  /** 0 ≤ seed < 2^53; with the same seed and prompt the same tokens come out. */
+  readonly seed: number
+  readonly logitBias: ReadonlyArray<readonly [token: number, bias: number]>
+}
+
+export const defaultRepetitionWindow = 256
+
+export const greedy: Sampling = {
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  repetitionPenalty: 1,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+  repetitionWindow: defaultRepetitionWindow,
+  seed: 0,
+  logitBias: []
+}

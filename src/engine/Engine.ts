@@ -1,0 +1,48 @@
+import { Context, type Effect } from "effect"
+import type { EngineError } from "../domain/Errors.ts"
+import type { Sampling } from "../domain/Sampling.ts"
+import type { NativeModelInfo } from "./Native.ts"
+
+/** What one generation asks of an engine: token ids in, token ids out. */
+export interface EngineRequest {
+  readonly tokens: Int32Array
+  readonly maxTokens: number
+  readonly stopTokens: Int32Array
+  readonly sampling: Sampling
+}
+
+/** How a generation ended, with the engine's own counts and milliseconds. */
+export interface EngineResult {
+  readonly reason: "stop" | "length"
+  readonly promptTokens: number
+  readonly cachedTokens: number
+  readonly generatedTokens: number
+  readonly queueMs: number
+  readonly promptMs: number
+  readonly generationMs: number
+}
+
+/** Called synchronously, once per engine event; must not throw and must not block. */
+export interface EngineListener {
+  readonly onToken: (token: number) => void
+  readonly onProgress?: (processed: number, total: number) => void
+}
+
+export type EngineStatus =
+  | { readonly _tag: "Loading"; readonly progress: number; readonly workerPid: number | undefined; readonly workerRestarts: number }
+  | { readonly _tag: "Ready"; readonly model: NativeModelInfo; readonly workerPid: number | undefined; readonly workerRestarts: number }
+
+/**
+ * The engine: token ids in, token ids out. Layers: `layerProcess` (the addon in a supervised child process), `layerInProcess` (the addon
+ * in this process), `layerScripted` (tests).
+ */
+export class Engine extends Context.Service<Engine, {
+  readonly status: Effect.Effect<EngineStatus>
+  /** Waits for the model; fails when it can never load. */
+  readonly ready: Effect.Effect<NativeModelInfo, EngineError>
+  /**
+   * Runs one generation. Interrupting it cancels the generation in the engine and frees its slot. A `WorkerLost` failure may be sent
+   * again by the caller: the next call waits until the restarted worker is ready.
+   */
+  readonly generate: (request: EngineRequest, listener: EngineListener) => Effect.Effect<EngineResult, EngineError>
+}>()("mashbox/engine/Engine") {}

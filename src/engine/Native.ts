@@ -1,0 +1,80 @@
+/**
+ * The addon's surface, as `native/addon` implements it. Every call validates its arguments and throws an `Error` with a `code`
+ * (an `ErrorKind` of the core: "not_found", "truncated", "invalid", "unsupported", "inconsistent", "out_of_memory", "rejected")
+ * and, where one thing is to blame, a `subject` (a metadata key, tensor or field).
+ */
+export interface Native {
+  info(): NativeInfo
+  /** Loads on a thread of its own. `onFrame` gets one binary frame per engine step (layout: `Frames.ts`), already on the JS thread. */
+  load(options: NativeLoadOptions, onProgress: (fraction: number) => void, onFrame: (frame: Uint8Array) => void): Promise<NativeEngine>
+}
+
+export interface NativeInfo {
+  readonly version: string
+  readonly isa: "scalar" | "avx2" | "avx512"
+  readonly threads: number
+  readonly cuda: {
+    readonly built: boolean
+    /** Why there is no device; empty when there is one. */
+    readonly reason: string
+    readonly devices: ReadonlyArray<{ readonly name: string; readonly memoryBytes: number; readonly computeCapability: string }>
+  }
+}
+
+export interface NativeLoadOptions {
+  readonly path: string
+  /** 0: every available core. */
+  readonly threads: number
+  readonly slots: number
+  /** Tokens per slot; 0: the model's own, lowered to what fits. */
+  readonly contextLength: number
+  readonly kvType: "f16" | "f32"
+  /** Most rows of one engine step. */
+  readonly batchTokens: number
+}
+
+export interface NativeSubmit {
+  readonly id: number
+  readonly tokens: Int32Array
+  readonly maxTokens: number
+  readonly stopTokens: Int32Array
+  readonly temperature: number
+  readonly topK: number
+  readonly topP: number
+  readonly minP: number
+  readonly repetitionPenalty: number
+  readonly frequencyPenalty: number
+  readonly presencePenalty: number
+  readonly repetitionWindow: number
+  /** 0 ≤ seed < 2^53 */
+  readonly seed: number
+  readonly logitBias: ReadonlyArray<readonly [token: number, bias: number]>
+}
+
+export interface NativeEngine {
+  readonly model: NativeModelInfo
+  submit(request: NativeSubmit): void
+  cancel(id: number): void
+  stats(): {
+    readonly running: number
+    readonly waiting: number
+    readonly freeBlocks: number
+    readonly totalBlocks: number
+    readonly steps: number
+  }
+  /** Stops the scheduler, joins its thread and frees the model. Idempotent. */
+  close(): void
+}
+
+export interface NativeModelInfo {
+  readonly architecture: string
+  readonly vocabularySize: number
+  readonly layers: number
+  readonly contextLength: number
+  readonly trainedContextLength: number
+  readonly slots: number
+  readonly isa: string
+  readonly threads: number
+  /** Bytes of each kind of memory the engine holds. */
+  readonly memory: { readonly weights: number; readonly kvCache: number; readonly scratch: number }
+}

@@ -1,0 +1,33 @@
+import { Context, type Effect } from "effect"
+
+/**
+ * Rendered prompt text with the places that came from users. `untrusted` are half-open ranges of UTF-16 offsets, ascending and disjoint:
+ * special tokens are matched only where every character is outside of them.
+ */
+export interface RenderedPrompt {
+  readonly text: string
+  readonly untrusted: ReadonlyArray<readonly [start: number, end: number]>
+}
+
+/** Text ⇄ token ids of one model. */
+export class Tokenizer extends Context.Service<Tokenizer, {
+  /** Ids of a prompt. BOS is put first where the vocabulary wants one and the text does not begin with it. Long texts are encoded off the event loop. */
+  readonly encode: (prompt: RenderedPrompt) => Effect.Effect<Int32Array>
+  /** A streaming decoder of output that continues a prompt: control tokens are silent, text comes out in whole characters. */
+  readonly decoder: () => StreamDecoder
+  /** Tokens that end a turn (native.md's end-of-generation set). */
+  readonly endTokens: Int32Array
+  readonly bos: string | undefined
+  readonly eos: string | undefined
+  /** Texts of all control and user-defined tokens that are not whitespace. */
+  readonly specialTexts: ReadonlyArray<string>
+  readonly tokenId: (text: string) => number | undefined
+  readonly size: number
+}>()("mashbox/tokenizer/Tokenizer") {}
+
+export interface StreamDecoder {
+  /** Text that this token completes; "" while a character is incomplete. */
+  push(token: number): string
+  /** What was held back, with U+FFFD for an incomplete character. */
+  end(): string
+}
