@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import { reportSetupErrors, setup } from "./setup/main.mjs"
+
+await reportSetupErrors(setup)

@@ -1,0 +1,78 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { freshness } from "./fingerprint.mjs"
+import { modernNode } from "./node.mjs"
+import { progressLine } from "./progress.mjs"
+import { run } from "./run.mjs"
+import { requireBuildTools } from "./tools.mjs"
+
+/**
+ * @typedef {{ title: string, stamp: string, output: string, inputs: ReadonlyArray<string>, perform: (progress: ReturnType<typeof progressLine>) => Promise<unknown> }} Step
+ */
+
+/**
+ * What a checkout needs before it can run, in order. Each step is skipped while its output was made from its present inputs.
+ * @param {string} root
+ * @returns {ReadonlyArray<Step>}
+ */
+export const steps = (root) => {
+  const at = (/** @type {ReadonlyArray<string>} */ ...parts) => join(root, ...parts)
+  const stamp = (/** @type {string} */ name) => at("build", "stamps", name)
+  return [
+    {
+      title: "Installing packages",
+      stamp: stamp("packages"),
+      output: at("node_modules/.package-lock.json"),
+      inputs: [at("package-lock.json")],
+      perform: () => run("npm", ["ci", "--no-audit", "--no-fund"], { cwd: root })
+    },
+    {
+      title: "Building the native engine",
+      stamp: stamp("native"),
+      output: at("build/native/mashbox.node"),
+      inputs: ["CMakeLists.txt", "src", "addon"].map((name) => at("native", name)),
+      perform: async (progress) => {
+        requireBuildTools()
+        const build = at("build/native")
+        const include = ["node-api-headers/include", "node-addon-api"].map((name) => at("node_modules", name)).join(";")
+        await run("cmake", ["-S", at("native"), "-B", build, `-DMASHBOX_NODE_INCLUDE=${include}`], { cwd: root })
+        await run("cmake", ["--build", build, "--target", "mashbox", "--parallel"], {
+          cwd: root,
+          onLine: (line) => {
+            const percent = /^\[ *(\d+)%\]/.exec(line)?.[1]
+            if (percent !== undefined) progress.update(Number(percent) / 100)
+          }
+        })
+      }
+    },
+    {
+      title: "Bundling the server",
+      stamp: stamp("bundle"),
+      output: at("dist/cli.js"),
+      inputs: ["src", "schema", "rolldown.config.ts", "package-lock.json"].map((name) => at(name)),
+      perform: () => run(modernNode(root), [at("node_modules/rolldown/bin/cli.mjs"), "--config", at("rolldown.config.ts")], { cwd: root })
+    }
+  ]
+}
+
+/**
+ * The steps whose output is missing or stale.
+ * @param {string} root
+ */
+export const pending = (root) => steps(root).filter((step) => !freshness(step).isFresh())
+
+/** @param {Step} step */
+export const perform = async (step) => {
+  const progress = progressLine(step.title)
+  try {
+    await step.perform(progress)
+    freshness(step).record()
+    progress.done()
+  } catch (error) {
+    progress.failed()
+    throw error
+  }
+}
+
+/** True in a checkout of the sources; an installed package ships its build. */
+export const isCheckout = (/** @type {string} */ root) => existsSync(join(root, "rolldown.config.ts"))
