@@ -7,10 +7,11 @@ import { isCheckout, pending, perform } from "./steps.mjs"
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
 /** Brings the checkout up to date: packages, native engine, bundle. Costs a few milliseconds when nothing changed. */
-export const setup = async () => {
-  if (!isCheckout(root) || pending(root).length === 0) return
+export const setup = async ({ install = true } = {}) => {
+  const stale = () => pending(root, { install })
+  if (!isCheckout(root) || stale().length === 0) return
   await withLock(join(root, "build"), async () => {
-    for (let step = pending(root)[0]; step !== undefined; step = pending(root)[0]) await perform(step)
+    for (let step = stale()[0]; step !== undefined; step = stale()[0]) await perform(step)
   })
 }
 

@@ -58,8 +58,9 @@ export const steps = (root) => {
 /**
  * The steps whose output is missing or stale.
  * @param {string} root
+ * @param {{ install: boolean }} options `install: false` leaves the packages as they are
  */
-export const pending = (root) => steps(root).filter((step) => !freshness(step).isFresh())
+export const pending = (root, { install }) => steps(root).slice(install ? 0 : 1).filter((step) => !freshness(step).isFresh())
 
 /** @param {Step} step */
 export const perform = async (step) => {
