@@ -1,4 +1,4 @@
-import { Context } from "effect"
+import { Config, ConfigProvider, Context, Effect, Layer, Schema } from "effect"
 
 /** Everything a server can be told, from flags, environment and TOML file, in that order of precedence. */
 export interface SettingsValue {
@@ -19,4 +19,72 @@ export interface SettingsValue {
   readonly apiKey: string | undefined
 }
 
-export class Settings extends Context.Service<Settings, SettingsValue>()("mashbox/Settings") {}
+/** A setting that cannot be used; `setting` is its name as a flag, without the dashes. */
+export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
+  setting: Schema.String,
+  message: Schema.String
+}) {}
+
+const intBetween = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
+/** Every setting by the name it has as a flag; in the environment it is MASHBOX_NAME. */
+export const fields = {
+  model: Schema.NonEmptyString,
+  host: Schema.NonEmptyString,
+  port: intBetween(0, 65_535),
+  ctx: intBetween(1, 2 ** 24),
+  slots: intBetween(1, 256),
+  threads: intBetween(1, 1024),
+  "kv-type": Schema.Literals(["f16", "f32"]),
+  "cache-ram": intBetween(0, 2 ** 24),
+  "api-key-file": Schema.NonEmptyString,
+  "api-key": Schema.NonEmptyString
+} as const
+
+export type Name = keyof typeof fields
+export type Given = { readonly [K in Name]?: (typeof fields)[K]["Type"] }
+
+const isName = (name: string): name is Name => Object.hasOwn(fields, name)
+
+const read = <K extends Name>(name: K, provider: ConfigProvider.ConfigProvider): Effect.Effect<(typeof fields)[K]["Type"] | undefined, SettingsError> => {
+  const codec: Schema.Codec<(typeof fields)[K]["Type"], unknown> = Schema.toCodecStringTree(fields[name])
+  return Config.schema(codec, name).pipe(Config.withDefault(undefined)).parse(provider).pipe(
+    Effect.mapError((error) => new SettingsError({ setting: name, message: firstLine(error.cause.message) }))
+  )
+}
+
+const firstLine = (text: string) => text.split("\n", 1)[0] ?? ""
+
+/** The first source that names a setting decides; a bad value in it is an error, never skipped. */
+export const resolve = Effect.fnUntraced(function*(sources: {
+  readonly flags: Given
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly file: Readonly<Record<string, unknown>>
+  readonly defaultModel: string
+}) {
+  const unknown = Object.keys(sources.file).find((name) => !isName(name))
+  if (unknown !== undefined) {
+    return yield* new SettingsError({ setting: unknown, message: `no such setting; known are ${Object.keys(fields).join(", ")}` })
+  }
+  const provider = ConfigProvider.fromUnknown(sources.flags).pipe(
+    ConfigProvider.orElse(ConfigProvider.fromEnvRecord(sources.environment).pipe(ConfigProvider.constantCase, ConfigProvider.nested("MASHBOX"))),
+    ConfigProvider.orElse(ConfigProvider.fromUnknown(sources.file))
+  )
+  const value: SettingsValue = {
+    model: (yield* read("model", provider)) ?? sources.defaultModel,
+    host: (yield* read("host", provider)) ?? "127.0.0.1",
+    port: (yield* read("port", provider)) ?? 8000,
+    contextLength: yield* read("ctx", provider),
+    slots: (yield* read("slots", provider)) ?? 4,
+    threads: yield* read("threads", provider),
+    kvType: (yield* read("kv-type", provider)) ?? "f16",
+    cacheRamMib: (yield* read("cache-ram", provider)) ?? 0,
+    apiKeyFile: yield* read("api-key-file", provider),
+    apiKey: yield* read("api-key", provider)
+  }
+  return value
+})
+
+export class Settings extends Context.Service<Settings, SettingsValue>()("mashbox/Settings") {
+  static readonly layer = (value: SettingsValue): Layer.Layer<Settings> => Layer.succeed(Settings, value)
+}

@@ -1,0 +1,57 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Settings from "../../src/Settings.ts"
+
+const sources = { flags: {}, environment: {}, file: {}, defaultModel: "demo.gguf" }
+const failure = (given: Partial<Parameters<typeof Settings.resolve>[0]>) => Effect.flip(Settings.resolve({ ...sources, ...given }))
+
+describe("Settings.resolve", () => {
+  it.effect("has a default for everything", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* Settings.resolve(sources), {
+        model: "demo.gguf",
+        host: "127.0.0.1",
+        port: 8000,
+        contextLength: undefined,
+        slots: 4,
+        threads: undefined,
+        kvType: "f16",
+        cacheRamMib: 0,
+        apiKeyFile: undefined,
+        apiKey: undefined
+      })
+    }))
+
+  it.effect("prefers flags to the environment and the environment to the file", () =>
+    Effect.gen(function*() {
+      const value = yield* Settings.resolve({
+        ...sources,
+        flags: { port: 1 },
+        environment: { MASHBOX_PORT: "2", MASHBOX_SLOTS: "2", MASHBOX_KV_TYPE: "f32", MASHBOX_API_KEY: "secret" },
+        file: { port: 3, slots: 3, "cache-ram": 3 }
+      })
+      assert.deepStrictEqual([value.port, value.slots, value.cacheRamMib, value.kvType, value.apiKey], [1, 2, 3, "f32", "secret"])
+    }))
+
+  it.effect("fails on a bad value in the deciding source, even where a lower one is good", () =>
+    Effect.gen(function*() {
+      for (
+        const [environment, file, setting] of [
+          [{ MASHBOX_PORT: "80x" }, { port: 80 }, "port"],
+          [{ MASHBOX_PORT: "65536" }, {}, "port"],
+          [{ MASHBOX_SLOTS: "0" }, {}, "slots"],
+          [{ MASHBOX_KV_TYPE: "q8" }, {}, "kv-type"],
+          [{}, { ctx: 1.5 }, "ctx"]
+        ] as const
+      ) {
+        assert.strictEqual((yield* failure({ environment, file })).setting, setting)
+      }
+    }))
+
+  it.effect("names a setting of the file that it does not know", () =>
+    Effect.gen(function*() {
+      const error = yield* failure({ file: { prot: 80 } })
+      assert.strictEqual(error.setting, "prot")
+      assert.include(error.message, "port")
+    }))
+})
