@@ -13,7 +13,7 @@
 
 namespace mashbox::model {
 
-struct Config; // model/config.hpp: GGUF keys → flags
+struct Config; ///< model/config.hpp: GGUF keys → flags
 
 enum class KvType { F16, F32 };
 
@@ -26,7 +26,7 @@ struct LoadOptions {
 
 struct ContextOptions {
   uint32_t slots = 4;
-  uint32_t contextLength = 0; ///< per slot; 0: the model's own, lowered to what fits
+  uint32_t contextLength = 0; ///< per slot; 0: the model's own, but at most 32768, lowered to what fits
   KvType kvType = KvType::F16;
   uint32_t batchTokens = 256; ///< most rows of one step
 };
@@ -75,8 +75,10 @@ public:
   uint32_t slots() const;
   kv::BlockPool& pool();
 
-  /// Runs all segments as one batch, appends their K and V, and leaves one row of vocabulary-size logits per wanted token, in segment
-  /// order. The rows are valid until the next call. A row's result does not depend on the other segments or on chunking.
+  /// Runs all segments as one batch and leaves one row of `config().vocabulary` logits per wanted token, in segment order, valid until
+  /// the next call. A row's result does not depend on the other segments or on chunking. Reserves room in every sequence, writes K and
+  /// V and advances them; the caller does not. Rejected (nothing has changed): no rows or more than `batchTokens`, a token out of range,
+  /// past the context, a sequence twice, a write into a shared block. OutOfMemory: no free block; no sequence has advanced.
   Result<std::span<const float>> forward(std::span<const Segment> segments);
 
 private:
