@@ -31,6 +31,8 @@ export interface EngineListener {
 export type EngineStatus =
   | { readonly _tag: "Loading"; readonly progress: number; readonly workerPid: number | undefined; readonly workerRestarts: number }
   | { readonly _tag: "Ready"; readonly model: NativeModelInfo; readonly workerPid: number | undefined; readonly workerRestarts: number }
+  /** For good: no further start is tried. */
+  | { readonly _tag: "Failed"; readonly error: EngineError; readonly workerPid: undefined; readonly workerRestarts: number }
 
 /**
  * The engine: token ids in, token ids out. Layers: `layerProcess` (the addon in a supervised child process), `layerInProcess` (the addon
