@@ -8,7 +8,7 @@ const filesBelow = (/** @type {string} */ path) => {
   return readdirSync(path, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
-    .sort()
+    .toSorted()
 }
 
 const hash = (/** @type {Iterable<string | Buffer>} */ parts) => {

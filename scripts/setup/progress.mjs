@@ -10,7 +10,9 @@ export const progressLine = (title) => {
   let fraction
   const draw = () => {
     const seconds = `${Math.round((Date.now() - started) / 1000)} s`
-    const bar = fraction === undefined ? "" : `[${"█".repeat(Math.round(fraction * width)).padEnd(width, "·")}] ${String(Math.round(fraction * 100)).padStart(3)} % `
+    const bar = fraction === undefined
+      ? ""
+      : `[${"█".repeat(Math.round(fraction * width)).padEnd(width, "·")}] ${String(Math.round(fraction * 100)).padStart(3)} % `
     process.stderr.write(`\r\x1b[K${title} ${bar}${seconds}`)
   }
   const timer = live ? setInterval(draw, 200) : undefined

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
+import { cmake } from "./cmake.mjs"
 import { freshness } from "./fingerprint.mjs"
 import { modernNode } from "./node.mjs"
 import { progressLine } from "./progress.mjs"
 import { run } from "./run.mjs"
-import { requireBuildTools } from "./tools.mjs"
 
 /**
  * @typedef {{ title: string, stamp: string, output: string, inputs: ReadonlyArray<string>, perform: (progress: ReturnType<typeof progressLine>) => Promise<unknown> }} Step
@@ -31,17 +31,14 @@ export const steps = (root) => {
       stamp: stamp("native"),
       output: at("build/native/mashbox.node"),
       inputs: ["CMakeLists.txt", "src", "addon"].map((name) => at("native", name)),
-      perform: async (progress) => {
-        requireBuildTools()
-        const build = at("build/native")
+      perform: (progress) => {
         const include = ["node-api-headers/include", "node-addon-api"].map((name) => at("node_modules", name)).join(";")
-        await run("cmake", ["-S", at("native"), "-B", build, `-DMASHBOX_NODE_INCLUDE=${include}`], { cwd: root })
-        await run("cmake", ["--build", build, "--target", "mashbox", "--parallel"], {
-          cwd: root,
-          onLine: (line) => {
-            const percent = /^\[ *(\d+)%\]/.exec(line)?.[1]
-            if (percent !== undefined) progress.update(Number(percent) / 100)
-          }
+        return cmake({
+          root,
+          build: at("build/native"),
+          target: "mashbox",
+          options: [`-DMASHBOX_NODE_INCLUDE=${include}`],
+          onProgress: progress.update
         })
       }
     },
