@@ -1,0 +1,135 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Health } from "./mashbox/Health.ts"
+import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./openai/Chat.ts"
+import { ErrorBody } from "./openai/Common.ts"
+import { Model, ModelList } from "./openai/Models.ts"
+
+/** Summary, description and what each status of a route means. */
+const describe = (summary: string, description: string, statuses: Readonly<Record<number, string>> = { 200: "OK" }) =>
+  OpenApi.annotations({
+    summary,
+    description,
+    transform: (operation) => ({
+      ...operation,
+      responses: Object.fromEntries(
+        Object.entries<object>(operation["responses"]).map((
+          [status, response]
+        ) => [status, { ...response, description: statuses[Number(status)] ?? "OK" }])
+      )
+    })
+  })
+
+const healthBodies = { success: Health, error: Health.pipe(HttpApiSchema.status(503)) }
+
+const healthStatuses = { 200: "The model is loaded and the server takes requests.", 503: "The model is still loading." }
+
+/** What each status of a generating route means; the bodies are of OpenAI's error shape. */
+const failures = {
+  400: "Bad request: param names the field. A prompt that does not fit has code context_length_exceeded; nothing is ever truncated.",
+  401: "A key is needed, or it is not one of this server's.",
+  403: "From a web page of another origin, or for a host name that this server does not answer to.",
+  404: "A model id other than the one this server serves (GET /v1/models), code model_not_found. Leaving model out is accepted.",
+  413: "The body is larger than the server takes.",
+  415: "The body is not application/json.",
+  429:
+    "Too many requests are waiting for a slot: 32 of yours (per tenant: keys the key file names with one tenant share it, a key without a name is its own tenant; without keys, 32 in all), or the server's queue is full (256 waiting in all). Retry after the Retry-After header's seconds.",
+  500:
+    "The request failed on the device: its one retry failed too, or it failed after its stream had sent output. A request whose client has received nothing is sent again (once, from the start): not streamed, until its response is written; streamed, until its first output is sent. A stream that has sent output is never retried by the server, since a second run could repeat what the client already has; it ends with the route's error event instead, carrying the response id as request_id.",
+  503: "The model is still loading. Retry after the Retry-After header's seconds."
+} as const
+
+const failure = (status: keyof typeof failures) => ErrorBody.pipe(HttpApiSchema.status(status))
+
+class OpenAiGroup extends HttpApiGroup.make("openai", { topLevel: true }).add(
+  HttpApiEndpoint.get("listModels", "/v1/models", { success: ModelList }).annotateMerge(
+    describe("List models", "The one model this server runs.")
+  ),
+  HttpApiEndpoint.get("getModel", "/v1/models/:model", {
+    params: { model: Schema.String },
+    success: Model,
+    error: failure(404)
+  }).annotateMerge(describe("Get a model", "The model, when {model} is its id (URL-encoded); 404 otherwise.", { 404: "Another model id." })),
+  HttpApiEndpoint.post("createChatCompletion", "/v1/chat/completions", {
+    payload: ChatCompletionRequest,
+    success: [ChatCompletion, ChatCompletionChunk.pipe(HttpApiSchema.asJson({ contentType: "text/event-stream" }))],
+    error: [
+      failure(400),
+      failure(401),
+      failure(403),
+      failure(404),
+      failure(413),
+      failure(415),
+      failure(429),
+      failure(500),
+      failure(503)
+    ]
+  }).annotateMerge(describe(
+    "Chat completion",
+    "OpenAI Chat Completions with thinking and streaming. Fields that change nothing are listed in the x-mashbox-ignored response header.",
+    failures
+  ))
+).annotateMerge(OpenApi.annotations({ description: "OpenAI-compatible routes." })) {}
+
+class MashboxGroup extends HttpApiGroup.make("mashbox", { topLevel: true }).add(
+  HttpApiEndpoint.get("health", "/v1/health", healthBodies).annotateMerge(describe(
+    "Health",
+    "200 when the model is loaded and the server takes requests, 503 while it loads. GET /health is the same. HEAD on this and every other path answers 200 or 503 without a body.",
+    healthStatuses
+  )),
+  HttpApiEndpoint.get("healthShort", "/health", healthBodies).annotateMerge(describe("Health (short path)", "Same as GET /v1/health.", healthStatuses)),
+  HttpApiEndpoint.get("root", "/", healthBodies).annotateMerge(describe("Health", "Same as GET /v1/health.", healthStatuses)),
+  HttpApiEndpoint.get("metrics", "/metrics", {
+    success: Schema.String.pipe(HttpApiSchema.asText())
+  }).annotateMerge(describe(
+    "Metrics (Prometheus text)",
+    "What the server does, in the Prometheus text format: requests running and waiting, KV cache use, the cache layout (one slot holds one whole context: block_size = the context length, num_blocks = the slots), requests answered by finish reason, prompt and generated tokens, prefix cache lookups and hits (tokens), preemptions (never), worker restarts, programs compiled after ready, and histograms of time to first token, queue time, end-to-end time and time per output token. Every name starts with `mashbox:`. No label names a user, an API key or a session.",
+    { 200: "Prometheus text exposition format." }
+  )),
+  HttpApiEndpoint.get("openapi", "/openapi.json", {
+    success: Schema.Record(Schema.String, Schema.Unknown)
+  }).annotateMerge(describe("This description", "The OpenAPI 3.1 description of this server.", { 200: "OpenAPI 3.1 document." }))
+).annotateMerge(OpenApi.annotations({ description: "Health, metrics and this description." })) {}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Unknown fields are accepted everywhere, so no object of the document is closed. */
+const withoutClosedObjects = (node: Record<string, unknown>): Record<string, unknown> => {
+  const open = (value: unknown): unknown =>
+    Array.isArray(value)
+      ? value.map(open)
+      : isRecord(value)
+      ? withoutClosedObjects(value)
+      : value
+  return Object.fromEntries(
+    Object.entries(node).flatMap(([key, value]) => key === "additionalProperties" && value === false ? [] : [[key, open(value)]])
+  )
+}
+
+/** Every route of the server; `schema/openapi.json` is generated from it. */
+export class Api extends HttpApi.make("mashbox").add(OpenAiGroup, MashboxGroup).annotateMerge(OpenApi.annotations({
+  title: "mashbox server",
+  version: "0.1.0",
+  description:
+    "The HTTP server `mashbox run` starts on 127.0.0.1. It speaks the OpenAI Chat Completions API, so OpenAI clients and coding agents work against it unchanged. On 127.0.0.1 no API key is checked and any key a client sends is ignored; with `--api-key-file` or `MASHBOX_API_KEY`, and always when `--host` is not loopback, every route but health needs a key (`Authorization: Bearer <key>` or `x-api-key: <key>`; 401 without). POST bodies must be `Content-Type: application/json` (415 otherwise), and a request from a web page of another origin, or naming the server by a host name it does not answer to, gets 403. Fields a route does not list are accepted and ignored, and named in the `x-mashbox-ignored` response header.",
+  license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+  servers: [{ url: "http://127.0.0.1:8000", description: "`mashbox run` (default `--port 8000`)" }],
+  override: {
+    security: [{}, { bearer: [] }, { apiKey: [] }]
+  },
+  transform: (spec) =>
+    withoutClosedObjects({
+      ...spec,
+      components: {
+        ...spec["components"],
+        securitySchemes: {
+          bearer: { type: "http", scheme: "bearer" },
+          apiKey: { type: "apiKey", in: "header", name: "x-api-key" }
+        }
+      }
+    })
+})) {}
+
+/** The OpenAPI 3.1 document of `Api`. */
+export const openApi = () => OpenApi.fromApi(Api)
