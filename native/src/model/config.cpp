@@ -1,0 +1,57 @@
+#include "model/config.hpp"
+
+#include "model/family.hpp"
+#include "model/tensors.hpp"
+#include "model/vocabulary.hpp"
+
+namespace mashbox::model {
+namespace {
+
+constexpr uint64_t MostVocabulary = 1 << 24;
+
+/// Rows of token_embd against the token list and `vocab_size`.
+Result<void> readVocabularySize(Keys& keys, Config& config) {
+  const std::string name = "token_embd.weight";
+  const gguf::Tensor* embedding = keys.file().tensor(name);
+  if (!embedding) return Error{ErrorKind::Inconsistent, name + ": the tensor is missing", name};
+  const uint64_t rows = embedding->rows();
+  if (rows < config.tokens || rows > MostVocabulary)
+    return Error{ErrorKind::Inconsistent, name + ": " + std::to_string(rows) + " rows for " + std::to_string(config.tokens) + " tokens", name};
+  config.vocabulary = static_cast<uint32_t>(rows);
+  const uint32_t size = keys.countOr("vocab_size", MostVocabulary, config.vocabulary);
+  if (size != config.vocabulary && size != config.tokens)
+    keys.fail(ErrorKind::Inconsistent, "vocab_size",
+              std::to_string(size) + ", but token_embd.weight has " + std::to_string(rows) + " rows");
+  return {};
+}
+
+} // namespace
+
+Result<Config> readConfig(const gguf::File& file) {
+  Keys keys(file);
+  if (keys.error()) return *keys.error();
+  const Family* family = findFamily(keys.architecture());
+  if (!family)
+    return Error{ErrorKind::Unsupported,
+                 "general.architecture: \"" + printable(keys.architecture()) + "\" is not one of " + familyNames(), "general.architecture"};
+
+  Config config;
+  config.architecture = keys.architecture();
+  family->map(keys, config);
+  if (keys.error()) return *keys.error();
+
+  const auto tokens = checkVocabulary(file);
+  if (!tokens) return tokens.error();
+  config.tokens = *tokens;
+  if (auto checked = readVocabularySize(keys, config); !checked) return checked.error();
+  if (keys.error()) return *keys.error();
+  config.tied = file.tensor("output.weight") == nullptr;
+
+  if (auto tensors = bindTensors(file, config); !tensors) return tensors.error();
+  if (config.rope.dims % 2 != 0) keys.fail(ErrorKind::Invalid, "attention.key_length", std::to_string(config.keyLength) + " is odd");
+  if (keys.error()) return *keys.error();
+  if (auto checked = checkSpecialTokens(file, config.tokens, config.vocabulary); !checked) return checked.error();
+  return config;
+}
+
+} // namespace mashbox::model

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "model/config.hpp"
+#include "model/keys.hpp"
+
+#include <string_view>
+
+namespace mashbox::model {
+
+/// One model family: the architecture's name in GGUF and the mapping of its keys to flags.
+struct Family {
+  std::string_view architecture;
+  void (*map)(Keys& keys, Config& config);
+};
+
+/// Null for an architecture that this engine does not know.
+const Family* findFamily(std::string_view architecture);
+/// Every supported architecture, for messages: "llama, qwen2, …".
+std::string familyNames();
+
+/// The keys that every transformer has: sizes, heads, epsilon, context, rope base and scaling.
+void mapTransformer(Keys& keys, Config& config);
+
+void mapLlama(Keys& keys, Config& config);
+void mapQwen2(Keys& keys, Config& config);
+void mapQwen3(Keys& keys, Config& config);
+
+} // namespace mashbox::model

@@ -1,0 +1,11 @@
+#include "model/family.hpp"
+
+namespace mashbox::model {
+
+/// Llama 2 and 3, Mistral, SmolLM2: the converter permuted Q and K so that adjacent values turn together.
+void mapLlama(Keys& keys, Config& config) {
+  mapTransformer(keys, config);
+  config.rope.pairing = RopePairing::Adjacent;
+}
+
+} // namespace mashbox::model

@@ -1,0 +1,12 @@
+#include "model/family.hpp"
+
+namespace mashbox::model {
+
+/// Qwen3: the Llama block with RMS norms of every head of Q and K; heads × key length may differ from the width.
+void mapQwen3(Keys& keys, Config& config) {
+  mapTransformer(keys, config);
+  config.rope.pairing = RopePairing::Halves;
+  config.qkNorm = true;
+}
+
+} // namespace mashbox::model

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "gguf/file.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mashbox::model {
+
+/// Text from a file made safe for one line of a terminal or log: at most 80 bytes, anything but printable ASCII as \xNN.
+std::string printable(std::string_view text);
+
+/// Reads the keys of one architecture. The first failure is kept and every later read answers with a harmless value, so that a
+/// family's mapping is a plain list of reads.
+class Keys {
+public:
+  explicit Keys(const gguf::File& file);
+
+  /// `general.architecture`
+  const std::string& architecture() const { return architecture_; }
+  const gguf::File& file() const { return file_; }
+  /// The full name of a key, for example `llama.block_count`.
+  std::string name(std::string_view key) const;
+  bool has(std::string_view key) const;
+
+  /// A number in [1, limit].
+  uint32_t count(std::string_view key, uint32_t limit);
+  uint32_t countOr(std::string_view key, uint32_t limit, uint32_t fallback);
+  /// A number in [1, limit] that may be given per layer, where it must be the same for all.
+  uint32_t countPerLayer(std::string_view key, uint32_t layers, uint32_t limit);
+  /// A finite number above 0.
+  double positive(std::string_view key);
+  double positiveOr(std::string_view key, double fallback);
+  std::string_view textOr(std::string_view key, std::string_view fallback);
+  /// A key that this engine must not ignore: anything but 0 is Unsupported.
+  void refuseUnlessZero(std::string_view key, std::string_view what);
+
+  void fail(ErrorKind kind, std::string_view key, const std::string& message);
+  const std::optional<Error>& error() const { return error_; }
+
+private:
+  void fail(Error error);
+  bool require(std::string_view key);
+
+  const gguf::File& file_;
+  std::string architecture_;
+  std::optional<Error> error_;
+};
+
+} // namespace mashbox::model
