@@ -17,23 +17,41 @@ struct Sampling {
   float presencePenalty = 0;
   uint32_t repetitionWindow = 256; ///< last tokens (prompt and output) that the penalties look at; 0: all of them
   uint64_t seed = 0;
-  std::vector<std::pair<int32_t, float>> logitBias;
+  std::vector<std::pair<int32_t, float>> logitBias{};
 };
 
-/// Draws token number `index` of an output: repetition penalty → frequency and presence penalty → logit bias → top_k → temperature
-/// → top_p → min_p → draw. The random number is a function of (seed, index) alone. `logits` is scratch: it is changed.
-/// `history` holds prompt and output so far.
+/// A token with what it is ranked by: a logit, or a weight (an unnormalized probability whose largest is 1).
+struct Candidate {
+  float score;
+  int32_t token;
+
+  /// The order of every filter: higher scores first, lower ids among equals.
+  bool before(const Candidate& other) const { return score > other.score || (score == other.score && token < other.token); }
+};
+
+/// Draws tokens: repetition penalty → frequency and presence penalty → logit bias → top_k → temperature → top_p → min_p → draw.
+/// NaN logits count as −∞. A filter's survivors are drawn from in the order of their ids.
 class Sampler {
 public:
   explicit Sampler(Sampling sampling);
-  int32_t sample(std::span<float> logits, std::span<const int32_t> history, uint64_t index);
+
+  /// Token number `index` of an output whose prompt and earlier tokens are `history`. The random number is a function of
+  /// (seed, index) alone.
+  int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index);
 
 private:
-  Sampling sampling_;
-  std::vector<std::pair<float, int32_t>> candidates_;
-};
+  bool adjusts() const;
+  std::span<const float> adjust(std::span<const float> logits, std::span<const int32_t> history);
+  void penalize(std::span<const int32_t> window);
+  void collect(float bound); ///< the tokens whose weight is at least `bound` become the candidates
 
-/// Uniform in [0, 1), a counter-based function of its arguments (Philox 4x32-10).
-double uniform(uint64_t seed, uint64_t index);
+  Sampling sampling_;
+  std::vector<float> adjusted_;
+  std::vector<uint32_t> counts_;
+  std::vector<float> weights_;
+  std::vector<float> blockScores_;
+  std::vector<Candidate> candidates_;
+  std::vector<Candidate> scratch_;
+};
 
 } // namespace mashbox::sample
