@@ -5,13 +5,14 @@ import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./op
 import { ErrorBody } from "./openai/Common.ts"
 import { Model, ModelList } from "./openai/Models.ts"
 
-/** Summary, description and what each status of a route means. */
+/** Summary, description and what each status of a route means. Only health is open to everybody. */
 const describe = (summary: string, description: string, statuses: Readonly<Record<number, string>> = { 200: "OK" }) =>
   OpenApi.annotations({
     summary,
     description,
-    transform: (operation) => ({
+    transform: ({ security, ...operation }) => ({
       ...operation,
+      ...(statuses === healthStatuses ? { security } : {}),
       responses: Object.fromEntries(
         Object.entries<object>(operation["responses"]).map((
           [status, response]
@@ -49,7 +50,9 @@ class OpenAiGroup extends HttpApiGroup.make("openai", { topLevel: true }).add(
     params: { model: Schema.String },
     success: Model,
     error: failure(404)
-  }).annotateMerge(describe("Get a model", "The model, when {model} is its id (URL-encoded); 404 otherwise.", { 404: "Another model id." })),
+  }).annotateMerge(
+    describe("Get a model", "The model, when {model} is its id (URL-encoded); 404 otherwise.", { 404: "Another model id." })
+  ),
   HttpApiEndpoint.post("createChatCompletion", "/v1/chat/completions", {
     payload: ChatCompletionRequest,
     success: [ChatCompletion, ChatCompletionChunk.pipe(HttpApiSchema.asJson({ contentType: "text/event-stream" }))],
@@ -77,7 +80,9 @@ class MashboxGroup extends HttpApiGroup.make("mashbox", { topLevel: true }).add(
     "200 when the model is loaded and the server takes requests, 503 while it loads. GET /health is the same. HEAD on this and every other path answers 200 or 503 without a body.",
     healthStatuses
   )),
-  HttpApiEndpoint.get("healthShort", "/health", healthBodies).annotateMerge(describe("Health (short path)", "Same as GET /v1/health.", healthStatuses)),
+  HttpApiEndpoint.get("healthShort", "/health", healthBodies).annotateMerge(
+    describe("Health (short path)", "Same as GET /v1/health.", healthStatuses)
+  ),
   HttpApiEndpoint.get("root", "/", healthBodies).annotateMerge(describe("Health", "Same as GET /v1/health.", healthStatuses)),
   HttpApiEndpoint.get("metrics", "/metrics", {
     success: Schema.String.pipe(HttpApiSchema.asText())
@@ -91,8 +96,7 @@ class MashboxGroup extends HttpApiGroup.make("mashbox", { topLevel: true }).add(
   }).annotateMerge(describe("This description", "The OpenAPI 3.1 description of this server.", { 200: "OpenAPI 3.1 document." }))
 ).annotateMerge(OpenApi.annotations({ description: "Health, metrics and this description." })) {}
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Unknown fields are accepted everywhere, so no object of the document is closed. */
 const withoutClosedObjects = (node: Record<string, unknown>): Record<string, unknown> => {

@@ -47,6 +47,24 @@ export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", {
 /** The model is still loading; come back after `retryAfter` seconds. */
 export class ModelLoading extends Schema.TaggedError<ModelLoading>()("ModelLoading", { retryAfter: Schema.Int }) {}
 
+/** A request that never reached a route's own logic; `allow` are the methods that the path does take. */
+export class RequestRefused extends Schema.TaggedError<RequestRefused>()("RequestRefused", {
+  reason: Schema.Literals([
+    "Unauthenticated",
+    "ForeignHost",
+    "ForeignOrigin",
+    "UnknownRoute",
+    "WrongMethod",
+    "WrongMediaType",
+    "BodyTooLarge",
+    "BodyTimeout",
+    "Draining",
+    "Defect"
+  ]),
+  message: Schema.String,
+  allow: Schema.optionalKey(Schema.Array(Schema.String))
+}) {}
+
 /** The chat template refused or failed on this conversation. */
 export class TemplateError extends Schema.TaggedError<TemplateError>()("TemplateError", { message: Schema.String }) {}
 
