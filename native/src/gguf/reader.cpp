@@ -92,16 +92,13 @@ private:
       return fileError(ErrorKind::Unsupported, "GGUF version " + number(version) + " cannot be read; versions 2 and 3 can", "version");
     if (!take(tensorCount_)) return ended("within tensor_count");
     if (!take(keyCount_)) return ended("within metadata_kv_count");
-    if (auto tensors = checkCount(tensorCount_, smallestTensor, "tensor_count"); !tensors) return tensors;
-    return checkCount(keyCount_, smallestKey, "metadata_kv_count");
+    if (auto tensors = checkCount(tensorCount_, "tensor_count"); !tensors) return tensors;
+    return checkCount(keyCount_, "metadata_kv_count");
   }
 
-  Result<void> checkCount(uint64_t count, uint64_t smallest, const char* field) const {
-    if (count > largestCount)
-      return fileError(ErrorKind::Invalid, std::string(field) + " is " + number(count) + "; more than " + number(largestCount) + " cannot be right", field);
-    if (count * smallest > remaining())
-      return fileError(ErrorKind::Truncated, std::string("the file ends too early: ") + field + " is " + number(count) + ", but only " + number(remaining()) + " bytes follow", field);
-    return {};
+  static Result<void> checkCount(uint64_t count, const char* field) {
+    if (count <= largestCount) return {};
+    return fileError(ErrorKind::Invalid, std::string(field) + " is " + number(count) + "; more than " + number(largestCount) + " cannot be right", field);
   }
 
   /// A string of at most `longest` bytes; the message of an error calls it `what`.
@@ -119,7 +116,7 @@ private:
   // Keys
 
   Result<void> readKeys() {
-    part_.entries.reserve(keyCount_);
+    part_.entries.reserve(std::min(keyCount_, remaining() / smallestKey));
     for (uint64_t i = 0; i < keyCount_; ++i) {
       const std::string ordinal = "number " + number(i);
       auto key = takeString(largestKey, keyError, ordinal, "its name");
@@ -261,8 +258,9 @@ private:
   // Tensors
 
   Result<void> readTensors() {
-    part_.tensors.reserve(tensorCount_);
-    offsets_.reserve(tensorCount_);
+    const uint64_t room = std::min(tensorCount_, remaining() / smallestTensor);
+    part_.tensors.reserve(room);
+    offsets_.reserve(room);
     for (uint64_t i = 0; i < tensorCount_; ++i)
       if (auto tensor = readTensor(i); !tensor) return tensor;
     if (auto names = orderByName(part_.tensors); !names) return names.error();
