@@ -53,12 +53,13 @@ private:
       if (required) fail(ErrorKind::Inconsistent, name, "the tensor is missing");
       return nullptr;
     }
-    const uint64_t second = outputs == 0 ? 1 : outputs;
-    if (tensor->dims[0] != inputs || tensor->dims[1] != second || tensor->dims[2] != 1 || tensor->dims[3] != 1) {
+    const bool vector = outputs == 0;
+    const bool fits = tensor->dims[0] == inputs && tensor->dims[1] == (vector ? 1 : outputs) && tensor->dims[2] == 1 && tensor->dims[3] == 1;
+    if (!fits || (vector && tensor->rank != 1)) {
       fail(ErrorKind::Inconsistent, name, "the shape is " + shape(*tensor) + ", but " + shape(inputs, outputs) + " is needed");
       return nullptr;
     }
-    if (outputs == 0 ? !isFloat(tensor->format->type) : !tensor->format->decodable) {
+    if (vector ? !isFloat(tensor->format->type) : !tensor->format->decodable) {
       fail(ErrorKind::Unsupported, name, std::string("type ") + tensor->format->name + " is not supported here");
       return nullptr;
     }

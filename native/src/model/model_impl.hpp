@@ -1,0 +1,23 @@
+#pragma once
+
+#include "gguf/file.hpp"
+#include "model/backend.hpp"
+#include "model/config.hpp"
+#include "model/model.hpp"
+#include "model/weights.hpp"
+
+#include <memory>
+
+namespace mashbox::model {
+
+struct Model::Impl {
+  gguf::File file; ///< owns the bytes that the device's weights point to
+  Config config;
+  Rotation rotation;
+  std::unique_ptr<Device> device;
+  Weights weights;
+
+  BackendShape shape(const ContextOptions& options, uint32_t blocks) const;
+};
+
+} // namespace mashbox::model

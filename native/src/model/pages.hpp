@@ -1,0 +1,13 @@
+#pragma once
+
+#include "gguf/file.hpp"
+
+#include <functional>
+
+namespace mashbox::model {
+
+/// Reads the mapped bytes of every tensor into memory with `threads` threads. `onProgress` gets the fraction read, on the calling
+/// thread, rising to 1.
+void readPages(std::span<const gguf::Tensor> tensors, unsigned threads, const std::function<void(double)>& onProgress);
+
+} // namespace mashbox::model
