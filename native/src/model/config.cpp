@@ -1,8 +1,8 @@
 #include "model/config.hpp"
 
+#include "base/text.hpp"
 #include "model/family.hpp"
 #include "model/tensors.hpp"
-#include "model/vocabulary.hpp"
 
 namespace mashbox::model {
 namespace {
@@ -33,16 +33,18 @@ Result<Config> readConfig(const gguf::File& file) {
   const Family* family = findFamily(keys.architecture());
   if (!family)
     return Error{ErrorKind::Unsupported,
-                 "general.architecture: \"" + printable(keys.architecture()) + "\" is not one of " + familyNames(), "general.architecture"};
+                 "general.architecture: \"" + escaped(keys.architecture()) + "\" is not one of " + familyNames(), "general.architecture"};
 
   Config config;
   config.architecture = keys.architecture();
   family->map(keys, config);
   if (keys.error()) return *keys.error();
 
-  const auto tokens = checkVocabulary(file);
+  const auto tokens = file.requireStrings("tokenizer.ggml.tokens");
   if (!tokens) return tokens.error();
-  config.tokens = *tokens;
+  if (tokens->empty() || tokens->size() > MostVocabulary)
+    return Error{ErrorKind::Invalid, "tokenizer.ggml.tokens: " + std::to_string(tokens->size()) + " tokens", "tokenizer.ggml.tokens"};
+  config.tokens = static_cast<uint32_t>(tokens->size());
   if (auto checked = readVocabularySize(keys, config); !checked) return checked.error();
   if (keys.error()) return *keys.error();
   config.tied = file.tensor("output.weight") == nullptr;
@@ -50,7 +52,6 @@ Result<Config> readConfig(const gguf::File& file) {
   if (auto tensors = bindTensors(file, config); !tensors) return tensors.error();
   if (config.rope.dims % 2 != 0) keys.fail(ErrorKind::Invalid, "attention.key_length", std::to_string(config.keyLength) + " is odd");
   if (keys.error()) return *keys.error();
-  if (auto checked = checkSpecialTokens(file, config.tokens, config.vocabulary); !checked) return checked.error();
   return config;
 }
 

@@ -50,7 +50,8 @@ struct Config {
   bool tied = false;          ///< the output head is token_embd
 };
 
-/// Reads and checks the keys, the vocabulary and the shape and type of every tensor. Errors name the key or tensor.
+/// Reads and checks the keys and the shape and type of every tensor. Errors name the key or tensor. The tokenizer's keys have their
+/// own check, gguf::checkVocabulary.
 Result<Config> readConfig(const gguf::File& file);
 
 } // namespace mashbox::model

@@ -1,5 +1,7 @@
 #include "model/family.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -63,7 +65,7 @@ void mapRope(Keys& keys, Config& config) {
   else if (type == "yarn")
     mapYarn(keys, config);
   else
-    keys.fail(ErrorKind::Unsupported, "rope.scaling.type", "\"" + printable(type) + "\" is not supported");
+    keys.fail(ErrorKind::Unsupported, "rope.scaling.type", "\"" + escaped(type) + "\" is not supported");
 }
 
 } // namespace

@@ -1,22 +1,10 @@
 #include "model/keys.hpp"
 
+#include "base/text.hpp"
+
 #include <cmath>
 
 namespace mashbox::model {
-
-std::string printable(std::string_view text) {
-  constexpr size_t Longest = 80;
-  static constexpr char Digits[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : text.substr(0, Longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f && c != '\\')
-      out += c;
-    else
-      out += {'\\', 'x', Digits[byte >> 4], Digits[byte & 15]};
-  }
-  return text.size() > Longest ? out + "…" : out;
-}
 
 Keys::Keys(const gguf::File& file) : file_(file) {
   const auto architecture = file.requireString("general.architecture");
@@ -70,7 +58,7 @@ uint32_t Keys::countPerLayer(std::string_view key, uint32_t layers, uint32_t lim
       return 1;
     }
     if (value != values->front()) {
-      fail(ErrorKind::Unsupported, key, "layers that differ are not supported for " + printable(architecture_));
+      fail(ErrorKind::Unsupported, key, "layers that differ are not supported for " + escaped(architecture_));
       return 1;
     }
   }
@@ -103,7 +91,7 @@ void Keys::refuseUnlessZero(std::string_view key, std::string_view what) {
   if (!has(key)) return;
   const auto value = file_.requireFloat(name(key));
   if (value && *value == 0) return;
-  fail(ErrorKind::Unsupported, key, std::string(what) + " is not supported for " + printable(architecture_));
+  fail(ErrorKind::Unsupported, key, std::string(what) + " is not supported for " + escaped(architecture_));
 }
 
 } // namespace mashbox::model

@@ -9,9 +9,6 @@
 
 namespace mashbox::model {
 
-/// Text from a file made safe for one line of a terminal or log: at most 80 bytes, anything but printable ASCII as \xNN.
-std::string printable(std::string_view text);
-
 /// Reads the keys of one architecture. The first failure is kept and every later read answers with a harmless value, so that a
 /// family's mapping is a plain list of reads.
 class Keys {

@@ -2,6 +2,7 @@
 
 #include "cpu/backend.hpp"
 #include "gguf/file.hpp"
+#include "gguf/vocabulary.hpp"
 #include "model/memory.hpp"
 #include "model/model_impl.hpp"
 #include "model/pages.hpp"
@@ -14,6 +15,7 @@ Model::~Model() = default;
 Result<std::shared_ptr<const Model>> Model::load(const LoadOptions& options) {
   auto file = gguf::File::open(options.path);
   if (!file) return file.error();
+  if (auto checked = gguf::checkVocabulary(*file); !checked) return checked.error();
   auto config = readConfig(*file);
   if (!config) return config.error();
   auto tensors = bindTensors(*file, *config);
