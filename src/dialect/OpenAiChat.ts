@@ -2,12 +2,13 @@ import { Result } from "effect"
 import { type ChatCompletion, ChatCompletionRequest, type ChatMessage } from "../../schema/openai/Chat.ts"
 import { inertFields, type Timings, type Usage as WireUsage } from "../../schema/openai/Common.ts"
 import type { Message } from "../domain/Conversation.ts"
-import { type GenerationError, InvalidRequest, type RequestRefused, UnsupportedFeature } from "../domain/Errors.ts"
+import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
-import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
+import type { Finish } from "../domain/OutputEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
 import { frame as errorFrame } from "./OpenAiError.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
+import type { StreamEncoder } from "./StreamEncoder.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
 
 /** What the server knows of a request beside its body. */
@@ -233,17 +234,8 @@ export const completion = (head: ResponseHead, output: { readonly text: string; 
   return JSON.stringify(body)
 }
 
-/** Frames of one streamed answer, in the order of its events. */
-export interface ChunkEncoder {
-  /** The chunk with the role, before any output. */
-  readonly start: () => string
-  /** One delta; for `Finish` the last chunk, the usage chunk where it was asked for, and `[DONE]`. */
-  readonly event: (event: OutputEvent) => string
-  /** The event that ends a stream that failed. */
-  readonly error: (error: GenerationError | RequestRefused) => string
-}
-
-export const chunks = (head: ResponseHead, includeUsage: boolean): ChunkEncoder => {
+/** Chunks of one streamed answer: the role, the deltas, the last one with timings, usage where it was asked for, `[DONE]`. */
+export const chunks = (head: ResponseHead, includeUsage: boolean): StreamEncoder => {
   const fixed = `data: {"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},"model":${
     JSON.stringify(head.model)
   },"choices":[`
@@ -260,6 +252,7 @@ export const chunks = (head: ResponseHead, includeUsage: boolean): ChunkEncoder 
       const usage = includeUsage ? `${fixed}],"usage":${JSON.stringify(wireUsage(event.usage))},"timings":${timings}}\n\n` : ""
       return `${last}${usage}data: [DONE]\n\n`
     },
-    error: (error) => errorFrame(error, head.id)
+    error: (error) => errorFrame(error, head.id),
+    keepAlive: () => ": keep-alive\n\n"
   }
 }

@@ -1,0 +1,19 @@
+import { Context } from "effect"
+
+/** What this server tells clients about the model it serves. */
+export interface ServedModelValue {
+  readonly id: string
+  /** Tokens; the engine may run fewer, and then says so when it is ready. */
+  readonly contextLength: number
+  /** Name of the weights file, without its folder. */
+  readonly weights: string
+  readonly weightsBytes: number
+  readonly parameters: number
+  readonly slots: number
+  readonly cacheRamMib: number
+  /** Whether cached prompt starts are reused. */
+  readonly prefixCache: boolean
+}
+
+/** The one model that this server serves. */
+export class ServedModel extends Context.Service<ServedModel, ServedModelValue>()("mashbox/domain/ServedModel") {}

@@ -1,0 +1,152 @@
+import { Clock, Context, Deferred, Effect, Layer, type Scope } from "effect"
+import { ContextTooLong, EngineError, type GenerationError, InvalidRequest, ModelLoading, ModelNotFound } from "../domain/Errors.ts"
+import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
+import { ServedModel } from "../domain/ServedModel.ts"
+import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
+import { ChatTemplate } from "../prompt/ChatTemplate.ts"
+import { Tokenizer } from "../tokenizer/Tokenizer.ts"
+import { Admission, type Ticket } from "./Admission.ts"
+import { OutputPipeline } from "./OutputPipeline.ts"
+
+/** Where one request's output goes. Called synchronously, once per event; must not throw. */
+export interface OutputSink {
+  readonly push: (event: OutputEvent) => void
+  /** Forgets everything that was pushed; false when the client has some of it already. */
+  readonly reset: () => boolean
+}
+
+/** A request that was accepted: it has a place in the queue. */
+export interface AcceptedGeneration {
+  readonly promptTokens: number
+  /** Waits for a slot and generates. Run it once; interrupting it frees the slot. */
+  readonly run: (sink: OutputSink) => Effect.Effect<Finish, EngineError>
+}
+
+/** Seconds after which a client asks again while the model loads. */
+const loadingRetryAfter = 2
+
+/** One request's life: render, encode, check, queue, generate, and once more when the engine was lost before the client got anything. */
+export class Generation extends Context.Service<Generation, {
+  /** Everything that can be refused before there is output. Closing the scope cancels the generation. */
+  readonly accept: (request: GenerationRequest) => Effect.Effect<AcceptedGeneration, GenerationError, Scope.Scope>
+}>()("mashbox/generation/Generation") {
+  static readonly layer: Layer.Layer<Generation, never, Admission | ChatTemplate | Engine | ServedModel | Tokenizer> = Layer.effect(
+    Generation,
+    Effect.gen(function*() {
+      const admission = yield* Admission
+      const engine = yield* Engine
+      const model = yield* ServedModel
+      const template = yield* ChatTemplate
+      const tokenizer = yield* Tokenizer
+
+      const accept = Effect.fn("Generation.accept")(function*(request: GenerationRequest) {
+        if (request.model !== undefined && request.model !== model.id) return yield* new ModelNotFound({ model: request.model })
+        const status = yield* engine.status
+        if (status._tag === "Loading") return yield* new ModelLoading({ retryAfter: loadingRetryAfter })
+        if (status._tag === "Failed") return yield* status.error
+        const outside = request.sampling.logitBias.find(([token]) => token >= tokenizer.size)
+        if (outside !== undefined) {
+          const field = `logit_bias.${outside[0]}`
+          return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
+        }
+        const prompt = yield* template.render(request.conversation)
+        const tokens = yield* tokenizer.encode(prompt)
+        const { contextLength } = status.model
+        if (tokens.length >= contextLength) return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength })
+        if (tokens.length === 0) {
+          return yield* new InvalidRequest({ message: "messages: the prompt is empty", field: "messages" })
+        }
+        const room = contextLength - tokens.length
+        const engineRequest: EngineRequest = {
+          tokens,
+          maxTokens: Math.min(request.maxTokens ?? room, room),
+          stopTokens: tokenizer.endTokens,
+          sampling: request.sampling
+        }
+        const startsInReasoning = template.startsInReasoning(prompt)
+        const ticket = yield* admission.enter(request.tenant)
+
+        const attempt = (sink: OutputSink) =>
+          generate(
+            engine,
+            engineRequest,
+            (emit) => new OutputPipeline({ decoder: tokenizer.decoder(), startsInReasoning, stopStrings: request.stopStrings, emit }),
+            sink
+          )
+
+        return {
+          promptTokens: tokens.length,
+          run: (sink: OutputSink) => run(ticket, attempt, sink)
+        }
+      })
+
+      return { accept }
+    })
+  )
+}
+
+const run = (
+  ticket: Ticket,
+  attempt: (sink: OutputSink) => Effect.Effect<Finish, EngineError>,
+  sink: OutputSink
+): Effect.Effect<Finish, EngineError> =>
+  Effect.gen(function*() {
+    const queueMs = yield* ticket.ready
+    const finish = yield* attempt(sink).pipe(
+      Effect.retry({ times: 1, while: (error) => error.reason === "WorkerLost" && sink.reset() })
+    )
+    const event: Finish = { ...finish, usage: { ...finish.usage, queueMs: queueMs + finish.usage.queueMs } }
+    sink.push(event)
+    return event
+  }).pipe(Effect.ensuring(ticket.release))
+
+/** One run on the engine. A stop string ends it early: the engine's run is interrupted and the counts are our own. */
+const generate = (
+  engine: Engine["Service"],
+  request: EngineRequest,
+  makePipeline: (emit: (event: OutputEvent) => void) => OutputPipeline,
+  sink: OutputSink
+): Effect.Effect<Finish, EngineError> =>
+  Effect.gen(function*() {
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const pipeline = makePipeline(sink.push)
+    const stopped = Deferred.makeUnsafe<EngineResult>()
+    const startedAt = now()
+    let firstTokenAt = 0
+    let generated = 0
+    const onToken = (token: number) => {
+      if (pipeline.stopString !== undefined) return
+      if (generated++ === 0) firstTokenAt = now()
+      if (pipeline.push(token)) {
+        Deferred.doneUnsafe(
+          stopped,
+          Effect.succeed({
+            reason: "stop",
+            promptTokens: request.tokens.length,
+            cachedTokens: 0,
+            generatedTokens: generated,
+            queueMs: 0,
+            promptMs: firstTokenAt - startedAt,
+            generationMs: now() - firstTokenAt
+          })
+        )
+      }
+    }
+    const result = yield* Effect.raceFirst(engine.generate(request, { onToken }), Deferred.await(stopped))
+    pipeline.end()
+    return {
+      _tag: "Finish",
+      reason: pipeline.stopString === undefined ? result.reason : "stop",
+      ...(pipeline.stopString === undefined ? {} : { stopString: pipeline.stopString }),
+      usage: {
+        promptTokens: result.promptTokens,
+        cachedTokens: result.cachedTokens,
+        completionTokens: result.generatedTokens,
+        queueMs: result.queueMs,
+        promptMs: result.promptMs,
+        generationMs: result.generationMs
+      }
+    }
+  })

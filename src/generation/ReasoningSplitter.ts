@@ -1,0 +1,103 @@
+/** Tags that models put around their reasoning, at the start of the output. */
+const tagPairs = [
+  ["<think>", "</think>"],
+  ["[THINK]", "[/THINK]"],
+  ["<seed:think>", "</seed:think>"]
+] as const
+
+const trailingSpace = /\s+$/
+
+/** Length of the longest suffix of `text` that is a proper prefix of `tag`. */
+const partialTagLength = (text: string, tag: string): number => {
+  for (let length = Math.min(tag.length - 1, text.length); length > 0; length--) {
+    if (tag.startsWith(text.slice(text.length - length))) return length
+  }
+  return 0
+}
+
+/**
+ * Splits output into reasoning and text as it streams in. Reasoning is what stands between a pair of tags at the very start of the output,
+ * without the white space at its ends; the white space after the closing tag is dropped. Later tags are text.
+ */
+export class ReasoningSplitter {
+  private state: "start" | "reasoning" | "gap" | "text"
+  private closing: string = tagPairs[0][1]
+  private held = ""
+  private emittedReasoning = false
+  private readonly onText: (text: string) => void
+  private readonly onReasoning: (text: string) => void
+
+  constructor(startsInReasoning: boolean, onText: (text: string) => void, onReasoning: (text: string) => void) {
+    this.state = startsInReasoning ? "reasoning" : "start"
+    this.onText = onText
+    this.onReasoning = onReasoning
+  }
+
+  push(piece: string): void {
+    if (piece === "") return
+    if (this.state === "text") return this.onText(piece)
+    this.held += piece
+    if (this.state === "start") this.open()
+    if (this.state === "reasoning") this.reason()
+    if (this.state === "gap") this.skipGap()
+  }
+
+  /** Hands out what was held back. */
+  end(): void {
+    const rest = this.held
+    this.held = ""
+    if (this.state === "reasoning") this.emitReasoning(rest.replace(trailingSpace, ""))
+    else if (this.state === "start" && rest !== "") this.onText(rest)
+    this.state = "text"
+  }
+
+  private open(): void {
+    const body = this.held.trimStart()
+    if (body === "") return
+    for (const [opening, closing] of tagPairs) {
+      if (body.startsWith(opening)) {
+        this.closing = closing
+        this.held = body.slice(opening.length)
+        this.state = "reasoning"
+        return
+      }
+      if (opening.startsWith(body)) return
+    }
+    this.releaseText(this.held)
+  }
+
+  private reason(): void {
+    const end = this.held.indexOf(this.closing)
+    if (end >= 0) {
+      const rest = this.held.slice(end + this.closing.length)
+      this.emitReasoning(this.held.slice(0, end).replace(trailingSpace, ""))
+      this.held = rest
+      this.state = "gap"
+      return
+    }
+    const ready = this.held.length - partialTagLength(this.held, this.closing)
+    const text = this.held.slice(0, ready).replace(trailingSpace, "")
+    if (text === "") return
+    this.held = this.held.slice(text.length)
+    this.emitReasoning(text)
+  }
+
+  private skipGap(): void {
+    const body = this.held.trimStart()
+    this.held = ""
+    if (body !== "") this.releaseText(body)
+  }
+
+  private releaseText(text: string): void {
+    this.held = ""
+    this.state = "text"
+    this.onText(text)
+  }
+
+  private emitReasoning(text: string): void {
+    const own = this.emittedReasoning ? text : text.trimStart()
+    if (own === "") return
+    this.emittedReasoning = true
+    this.onReasoning(own)
+  }
+}

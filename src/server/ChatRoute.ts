@@ -1,0 +1,36 @@
+import { Clock, Effect } from "effect"
+import { randomBytes } from "node:crypto"
+import * as OpenAiChat from "../dialect/OpenAiChat.ts"
+import { parse } from "../dialect/WireRequest.ts"
+import { ServedModel } from "../domain/ServedModel.ts"
+import { jsonText } from "./Body.ts"
+import { answer } from "./Generating.ts"
+import { RequestRecord, sessionTag } from "./RequestRecord.ts"
+
+/** A seed below 2^53, as the engine takes them. */
+const randomSeed = () => {
+  const bytes = randomBytes(8)
+  return (bytes.readUInt32LE(0) & 0x1f_ffff) * 2 ** 32 + bytes.readUInt32LE(4)
+}
+
+/** `POST /v1/chat/completions`. */
+export const chatCompletions = Effect.gen(function*() {
+  const record = yield* RequestRecord
+  const model = yield* ServedModel
+  const wire = yield* Effect.fromResult(parse(yield* jsonText))
+  const session = wire.fields["prompt_cache_key"]
+  if (typeof session === "string" && session !== "") record.session = sessionTag(session)
+  const decoded = yield* Effect.fromResult(OpenAiChat.decode(wire, { tenant: record.tenant, randomSeed: randomSeed() }))
+  const head: OpenAiChat.ResponseHead = {
+    id: `chatcmpl-${randomBytes(16).toString("hex")}`,
+    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+    model: model.id
+  }
+  return yield* answer({
+    request: decoded.request,
+    stream: decoded.stream,
+    ignored: decoded.ignored,
+    encoder: () => OpenAiChat.chunks(head, decoded.includeUsage),
+    whole: (output, finish) => OpenAiChat.completion(head, output, finish)
+  })
+})

@@ -1,0 +1,87 @@
+import { Clock, Effect, type Scope } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { StreamEncoder } from "../dialect/StreamEncoder.ts"
+import type { EngineError, GenerationError, RequestRefused } from "../domain/Errors.ts"
+import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
+import { Generation, type OutputSink } from "../generation/Generation.ts"
+import * as Metrics from "../telemetry/Metrics.ts"
+import * as EventStream from "./EventStream.ts"
+import { RequestRecord } from "./RequestRecord.ts"
+
+/** One request of any dialect, decoded, with the ways to word its answer. */
+export interface Generating {
+  readonly request: GenerationRequest
+  readonly stream: boolean
+  readonly ignored: ReadonlyArray<string>
+  readonly encoder: () => StreamEncoder
+  /** The answer as one JSON text. */
+  readonly whole: (output: { readonly text: string; readonly reasoning: string }, finish: Finish) => string
+}
+
+class Collector implements OutputSink {
+  text = ""
+  reasoning = ""
+
+  push(event: OutputEvent): void {
+    if (event._tag === "Text") this.text += event.text
+    else if (event._tag === "Reasoning") this.reasoning += event.text
+  }
+
+  reset(): boolean {
+    this.text = ""
+    this.reasoning = ""
+    return true
+  }
+}
+
+/** Generates, and answers as one body or as a stream. */
+export const answer = (
+  generating: Generating
+): Effect.Effect<HttpServerResponse.HttpServerResponse, GenerationError | RequestRefused, Generation | RequestRecord | Scope.Scope> =>
+  Effect.gen(function*() {
+    const generation = yield* Generation
+    const record = yield* RequestRecord
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const arrivedAt = now()
+    record.stream = generating.stream
+    const accepted = yield* generation.accept(generating.request)
+    record.promptTokens = accepted.promptTokens
+
+    const run = (sink: OutputSink): Effect.Effect<Finish, EngineError> =>
+      accepted.run(sink).pipe(
+        Effect.tap((finish) => {
+          const { usage } = finish
+          record.finish = finish.stopString === undefined ? finish.reason : "stop_string"
+          record.cachedTokens = usage.cachedTokens
+          record.completionTokens = usage.completionTokens
+          record.queueMs = usage.queueMs
+          record.firstOutputMs = usage.queueMs + usage.promptMs
+          return Metrics.requestFinished(finish, now() - arrivedAt)
+        }),
+        Effect.tapError((error) => {
+          record.outcome = "failed"
+          record.error = `EngineError.${error.reason}`
+          return Metrics.requestFailed
+        })
+      )
+
+    const headers: Record<string, string> = generating.ignored.length === 0 ? {} : { "x-mashbox-ignored": generating.ignored.join(", ") }
+    if (!generating.stream) {
+      const output = new Collector()
+      const finish = yield* run(output)
+      return HttpServerResponse.text(generating.whole(output, finish), { headers, contentType: "application/json" })
+    }
+    const body = yield* EventStream.respond({
+      encoder: generating.encoder(),
+      run,
+      onSlowReader: () => {
+        record.outcome = "slow_reader"
+      }
+    })
+    return HttpServerResponse.raw(body, {
+      contentType: "text/event-stream",
+      headers: { ...headers, "cache-control": "no-cache", "x-accel-buffering": "no" }
+    })
+  })

@@ -1,0 +1,120 @@
+import { Cause, Clock, Context, Effect, Exit } from "effect"
+import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomBytes } from "node:crypto"
+import { Auth, localTenant } from "../auth/Auth.ts"
+import { RequestRefused } from "../domain/Errors.ts"
+import { Engine } from "../engine/Engine.ts"
+import { Settings } from "../Settings.ts"
+import { errorDialect, errorResponse } from "./ErrorResponse.ts"
+import { hostCheck } from "./HostCheck.ts"
+import { RequestRecord, type RequestRecordValue, sessionTag } from "./RequestRecord.ts"
+import { routeOf } from "./Routes.ts"
+
+/** Whether the server is closing: it finishes what runs and takes nothing new. */
+export class Draining extends Context.Service<Draining, { readonly now: () => boolean }>()("mashbox/server/Draining") {}
+
+/** Routes that need no key. */
+const openRoutes: ReadonlySet<string> = new Set(["/", "/health", "/v1/health"])
+
+const requestId = (given: string | undefined) =>
+  given !== undefined && /^[\w.-]{1,64}$/.test(given) ? given : `req_${randomBytes(12).toString("hex")}`
+
+const clientLeft = (exit: Exit.Exit<unknown, unknown>) => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+
+const logRecord = (record: RequestRecordValue, elapsedMs: number, exit: Exit.Exit<unknown, unknown>) => {
+  if (record.outcome === "ok" && clientLeft(exit)) record.outcome = "client_left"
+  const { id, ...fields } = record
+  return Effect.logInfo("request", { request: id, ...fields, ms: Math.round(elapsedMs * 10) / 10 })
+}
+
+/** What the router's own failures mean to a client. */
+const unrouted = (request: HttpServerRequest.HttpServerRequest): RequestRefused => {
+  const route = routeOf(request.url)
+  return route === undefined
+    ? new RequestRefused({ reason: "UnknownRoute", message: "This server has no such route; GET /openapi.json lists those it has." })
+    : new RequestRefused({
+      reason: "WrongMethod",
+      message: `This route does not take ${request.method}.`,
+      allow: route.methods
+    })
+}
+
+const refusalOf = (cause: Cause.Cause<unknown>, request: HttpServerRequest.HttpServerRequest): RequestRefused | undefined => {
+  for (const reason of cause.reasons) {
+    if (reason._tag === "Interrupt") continue
+    const error = reason._tag === "Fail" ? reason.error : reason.defect
+    if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") return unrouted(request)
+    return new RequestRefused({ reason: "Defect", message: "Server error: the request failed inside the server." })
+  }
+  return undefined
+}
+
+/**
+ * Before every route: a request id and one log line, the host and origin check, HEAD, draining and the key; after it, what went wrong in
+ * the words of the path's dialect.
+ */
+export const layer = HttpRouter.middleware(
+  Effect.gen(function*() {
+    const auth = yield* Auth
+    const engine = yield* Engine
+    const draining = yield* Draining
+    const check = hostCheck((yield* Settings).host)
+
+    const guarded = <E, R>(
+      request: HttpServerRequest.HttpServerRequest,
+      record: RequestRecordValue,
+      app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+    ) =>
+      Effect.gen(function*() {
+        const { headers } = request
+        const foreign = check({ host: headers["host"], origin: headers["origin"] })
+        if (foreign !== undefined) return yield* foreign
+        if (request.method === "HEAD") {
+          const ready = (yield* engine.status)._tag === "Ready"
+          return HttpServerResponse.empty(ready ? { status: 200 } : { status: 503, headers: { "retry-after": "2" } })
+        }
+        if (!openRoutes.has(record.route)) {
+          record.tenant = yield* auth.authenticate({ authorization: headers["authorization"], apiKey: headers["x-api-key"] })
+        }
+        if (draining.now()) return yield* new RequestRefused({ reason: "Draining", message: "The server is shutting down." })
+        return yield* app
+      })
+
+    return (app) =>
+      Effect.gen(function*() {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const clock = yield* Clock.Clock
+        const startedAt = clock.monotonicTimeNanosUnsafe()
+        const session = request.headers["x-session-id"]
+        const record: RequestRecordValue = {
+          id: requestId(request.headers["x-request-id"]),
+          method: request.method,
+          route: routeOf(request.url)?.pattern ?? "unknown",
+          tenant: localTenant,
+          status: 0,
+          outcome: "ok",
+          ...(session === undefined ? {} : { session: sessionTag(session) })
+        }
+        yield* Effect.addFinalizer((exit) =>
+          Effect.suspend(() => logRecord(record, Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e6, exit))
+        )
+        const response = yield* guarded(request, record, app).pipe(
+          Effect.provideService(RequestRecord, record),
+          Effect.catchCause((cause) => {
+            const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
+            const refused = failure instanceof RequestRefused ? failure : refusalOf(cause, request)
+            if (refused === undefined) return Effect.failCause(cause)
+            record.outcome = refused.reason === "Defect" ? "failed" : "refused"
+            record.error = refused.reason
+            const response = errorResponse(errorDialect(request.url), refused)
+            return refused.reason === "Defect"
+              ? Effect.as(Effect.logError("defect", { request: record.id }, cause), response)
+              : Effect.succeed(response)
+          })
+        )
+        record.status = response.status
+        return HttpServerResponse.setHeader(response, "x-request-id", record.id)
+      })
+  }),
+  { global: true }
+)

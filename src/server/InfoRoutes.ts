@@ -1,0 +1,106 @@
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { openApi } from "../../schema/Api.ts"
+import type { Health } from "../../schema/mashbox/Health.ts"
+import type { Model, ModelList } from "../../schema/openai/Models.ts"
+import { ModelNotFound } from "../domain/Errors.ts"
+import { ServedModel } from "../domain/ServedModel.ts"
+import { Engine } from "../engine/Engine.ts"
+import { Admission } from "../generation/Admission.ts"
+import * as Metrics from "../telemetry/Metrics.ts"
+
+const describeModel = Effect.gen(function*() {
+  const served = yield* ServedModel
+  const status = yield* (yield* Engine).status
+  const ready = status._tag === "Ready" ? status.model : undefined
+  const model: Model = {
+    id: served.id,
+    object: "model",
+    type: "model",
+    display_name: served.id,
+    owned_by: "mashbox-labs",
+    created: 0,
+    created_at: "1970-01-01T00:00:00Z",
+    max_model_len: ready?.contextLength ?? served.contextLength,
+    weights: served.weights,
+    gb: (ready?.memory.weights ?? served.weightsBytes) / 1e9,
+    ...(served.parameters === 0 ? {} : { bpw: served.weightsBytes * 8 / served.parameters }),
+    prefix_cache: served.prefixCache,
+    slots: ready?.slots ?? served.slots,
+    cache_ram_mib: served.cacheRamMib
+  }
+  return model
+})
+
+/** `GET /v1/models`. */
+export const listModels = Effect.map(describeModel, (model): ModelList => ({
+  object: "list",
+  data: [model],
+  has_more: false,
+  first_id: model.id,
+  last_id: model.id
+}))
+
+/** `GET /v1/models/{model}`. */
+export const getModel = Effect.fnUntraced(function*(id: string) {
+  const model = yield* describeModel
+  if (id !== model.id) return yield* new ModelNotFound({ model: id })
+  return model
+})
+
+/** `GET /v1/health`, `/health` and `/`: 503 until the engine is ready, and whenever it is not. */
+export const health = Effect.gen(function*() {
+  const served = yield* ServedModel
+  const admission = yield* Admission
+  const status = yield* (yield* Engine).status
+  const body: Health = {
+    status: status._tag === "Ready" ? "ok" : "loading",
+    ...(status._tag === "Loading" ? { progress: status.progress } : {}),
+    live_rows: yield* admission.running,
+    waiting: yield* admission.waiting,
+    cache_bytes: 0,
+    host_cache_bytes: 0,
+    snapshot_bytes: 0,
+    host_cache_cap_bytes: served.cacheRamMib * 1024 * 1024,
+    host_cache_evictions: 0,
+    cache_namespace: null,
+    deployment_id: null,
+    component_set_sha: null,
+    certification: "not_certified",
+    compiles_after_ready: status._tag === "Ready" ? 0 : null,
+    routed_experts: null,
+    ...(status.workerPid === undefined ? {} : { worker_pid: status.workerPid }),
+    worker_restarts: status.workerRestarts
+  }
+  return status._tag === "Ready"
+    ? HttpServerResponse.jsonUnsafe(body)
+    : HttpServerResponse.jsonUnsafe(body, { status: 503, headers: { "retry-after": "2" } })
+})
+
+/** `GET /metrics`. */
+export const metrics = Effect.gen(function*() {
+  const served = yield* ServedModel
+  const admission = yield* Admission
+  const status = yield* (yield* Engine).status
+  const text = yield* Metrics.render({
+    running: yield* admission.running,
+    waiting: yield* admission.waiting,
+    slots: served.slots,
+    contextLength: status._tag === "Ready" ? status.model.contextLength : served.contextLength,
+    workerRestarts: status.workerRestarts
+  })
+  return HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+})
+
+/** `GET /openapi.json`, with the running model's id in its example. */
+export const openApiDocument = ServedModel.useSync((served) => {
+  const document = openApi()
+  const operation = document.paths["/v1/chat/completions"]?.post
+  const content = operation?.requestBody?.content["application/json"]
+  if (content !== undefined) {
+    Object.assign(content, {
+      example: { model: served.id, messages: [{ role: "user", content: "Name three planets." }], max_tokens: 64 }
+    })
+  }
+  return HttpServerResponse.jsonUnsafe(document)
+})

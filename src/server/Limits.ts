@@ -1,0 +1,19 @@
+import { Context } from "effect"
+
+/** Bounds that protect the server; the defaults are what the CLI runs with. */
+export interface LimitsValue {
+  /** Largest request body, before and after decompression, in bytes. */
+  readonly bodyBytes: number
+  /** A stream without output for this long gets a comment. */
+  readonly keepAliveMs: number
+  /** A client that reads nothing for this long while output waits is disconnected. */
+  readonly slowReaderMs: number
+  /** A stream's status waits this long for the first output, so that an early failure is a real status. */
+  readonly headMs: number
+  /** How long a closing server waits for running requests. */
+  readonly drainMs: number
+}
+
+export const Limits = Context.Reference<LimitsValue>("mashbox/server/Limits", {
+  defaultValue: () => ({ bodyBytes: 16 * 1024 * 1024, keepAliveMs: 10_000, slowReaderMs: 30_000, headMs: 1_000, drainMs: 600_000 })
+})

@@ -1,0 +1,67 @@
+import { Effect, Layer } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpApi, HttpApiBuilder } from "effect/http-api"
+import { Api } from "../../schema/Api.ts"
+import type { GenerationError, RequestRefused } from "../domain/Errors.ts"
+import { chatCompletions } from "./ChatRoute.ts"
+import { errorDialect, errorResponse } from "./ErrorResponse.ts"
+import { getModel, health, listModels, metrics, openApiDocument } from "./InfoRoutes.ts"
+import { RequestRecord } from "./RequestRecord.ts"
+
+/** Answers domain errors in the words of the path's dialect, and notes them in the request's record. */
+const answered = <A, R>(effect: Effect.Effect<A, GenerationError | RequestRefused, R>) =>
+  Effect.catch(
+    effect,
+    (error): Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpServerRequest.HttpServerRequest | RequestRecord> =>
+      Effect.gen(function*() {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const record = yield* RequestRecord
+        record.error ??= error._tag
+        if (record.outcome === "ok") record.outcome = "refused"
+        return errorResponse(errorDialect(request.url), error)
+      })
+  )
+
+const openAiHandlers = HttpApiBuilder.group(Api, "openai", (handlers) =>
+  handlers
+    .handle("listModels", () => listModels)
+    .handleRaw("getModel", ({ params }) => answered(getModel(params.model)))
+    .handleRaw("createChatCompletion", () => answered(chatCompletions)))
+
+const mashboxHandlers = HttpApiBuilder.group(Api, "mashbox", (handlers) =>
+  handlers
+    .handleRaw("health", () => health)
+    .handleRaw("healthShort", () => health)
+    .handleRaw("root", () => health)
+    .handleRaw("metrics", () => metrics)
+    .handleRaw("openapi", () => openApiDocument))
+
+/** Every route of `Api`, on the router. */
+export const layer = HttpApiBuilder.layer(Api).pipe(Layer.provide([openAiHandlers, mashboxHandlers]))
+
+interface RoutePattern {
+  readonly pattern: string
+  readonly match: RegExp
+  readonly methods: ReadonlyArray<string>
+}
+
+const patterns: ReadonlyArray<RoutePattern> = (() => {
+  const methods = new Map<string, Array<string>>()
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      methods.set(endpoint.path, [...methods.get(endpoint.path) ?? [], endpoint.method])
+    }
+  })
+  return [...methods].map(([pattern, own]) => ({
+    pattern,
+    match: new RegExp(`^${pattern.replaceAll(".", "\\.").replace(/:\w+/g, "[^/]+")}/?$`),
+    methods: [...own, "HEAD"]
+  }))
+})()
+
+/** The route that a path belongs to and the methods that it takes. */
+export const routeOf = (url: string): RoutePattern | undefined => {
+  const path = url.split("?", 1)[0] ?? ""
+  return patterns.find(({ match }) => match.test(path))
+}

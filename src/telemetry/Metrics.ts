@@ -1,0 +1,96 @@
+import { Effect, Metric } from "effect"
+import { PrometheusMetrics } from "effect/observability"
+import type { Finish } from "../domain/OutputEvent.ts"
+
+const counter = (name: string, description: string) => Metric.counter(`mashbox:${name}`, { description, incremental: true })
+const gauge = (name: string, description: string) => Metric.gauge(`mashbox:${name}`, { description })
+const seconds = (name: string, description: string, boundaries: ReadonlyArray<number>) =>
+  Metric.histogram(`mashbox:${name}`, { description, boundaries })
+
+const running = gauge("num_requests_running", "Requests being answered now.")
+const waiting = gauge("num_requests_waiting", "Requests waiting for a slot.")
+const cacheUse = gauge("kv_cache_usage_perc", "Share of the slots that are in use, 0 to 1.")
+const cacheLayout = gauge("cache_config_info", "The cache layout: one slot holds one whole context.")
+const finished = counter("request_success_total", "Requests answered, by finish reason.")
+const finishedBy = {
+  stop: Metric.withAttributes(finished, { finished_reason: "stop" }),
+  length: Metric.withAttributes(finished, { finished_reason: "length" })
+}
+const promptTokens = counter("prompt_tokens_total", "Prompt tokens of answered requests.")
+const generationTokens = counter("generation_tokens_total", "Tokens generated.")
+const prefixQueries = counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.")
+const prefixHits = counter("prefix_cache_hits_total", "Prompt tokens served from the prefix cache.")
+const preemptions = counter("num_preemptions_total", "Requests preempted (never).")
+const workerRestarts = counter("worker_restarts_total", "Times the engine's worker was started again after a fault.")
+const compiles = counter("compiles_after_ready_total", "Programs compiled since the server was ready (never: the engine compiles nothing).")
+const failed = counter("request_failure_total", "Requests that ended in an error after they were accepted.")
+
+const longBoundaries = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
+const timeToFirstToken = seconds("time_to_first_token_seconds", "From a request's arrival to its first token.", longBoundaries)
+const queueTime = seconds("request_queue_time_seconds", "From a request's arrival to its slot.", longBoundaries)
+const endToEnd = seconds("e2e_request_latency_seconds", "From a request's arrival to its last token.", longBoundaries)
+const timePerOutputToken = seconds("time_per_output_token_seconds", "Time between two tokens, one mean per request.", [
+  0.001,
+  0.0025,
+  0.005,
+  0.01,
+  0.025,
+  0.05,
+  0.1,
+  0.25,
+  0.5,
+  1,
+  2.5
+])
+
+const always = Effect.all(
+  [
+    Metric.update(finishedBy.stop, 0),
+    Metric.update(finishedBy.length, 0),
+    ...[promptTokens, generationTokens, prefixQueries, prefixHits, preemptions, compiles, failed].map((metric) => Metric.update(metric, 0))
+  ],
+  { discard: true }
+)
+
+/** Counts one answered request; the times are milliseconds. */
+export const requestFinished = (finish: Finish, elapsedMs: number): Effect.Effect<void> => {
+  const { cachedTokens, completionTokens, generationMs, promptMs, promptTokens: prompt, queueMs } = finish.usage
+  return Effect.all([
+    Metric.update(finishedBy[finish.reason], 1),
+    Metric.update(promptTokens, prompt),
+    Metric.update(generationTokens, completionTokens),
+    Metric.update(prefixQueries, prompt),
+    Metric.update(prefixHits, cachedTokens),
+    Metric.update(queueTime, queueMs / 1000),
+    Metric.update(timeToFirstToken, (queueMs + promptMs) / 1000),
+    Metric.update(endToEnd, elapsedMs / 1000),
+    completionTokens > 1 ? Metric.update(timePerOutputToken, generationMs / 1000 / (completionTokens - 1)) : Effect.void
+  ], { discard: true })
+}
+
+/** Counts one request that was accepted and then failed. */
+export const requestFailed: Effect.Effect<void> = Metric.update(failed, 1)
+
+/** What is true at the moment of a scrape. */
+export interface Present {
+  readonly running: number
+  readonly waiting: number
+  readonly slots: number
+  readonly contextLength: number
+  readonly workerRestarts: number
+}
+
+/** The Prometheus text of everything counted so far. */
+export const render = Effect.fnUntraced(function*(present: Present) {
+  yield* always
+  yield* Metric.update(running, present.running)
+  yield* Metric.update(waiting, present.waiting)
+  yield* Metric.update(cacheUse, present.slots === 0 ? 0 : Math.min(1, present.running / present.slots))
+  yield* Metric.update(
+    Metric.withAttributes(cacheLayout, { block_size: String(present.contextLength), num_blocks: String(present.slots) }),
+    1
+  )
+  const restarts = yield* Metric.value(workerRestarts)
+  yield* Metric.update(workerRestarts, Math.max(0, present.workerRestarts - restarts.count))
+  return yield* PrometheusMetrics.format()
+})
