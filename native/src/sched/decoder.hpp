@@ -1,0 +1,27 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "kv/block_pool.hpp"
+#include "model/model.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace mashbox::sched {
+
+/// What the scheduler needs of a model: sequences in, logits out. One thread uses it.
+class Decoder {
+public:
+  virtual ~Decoder() = default;
+  virtual uint32_t vocabularySize() const = 0; ///< logits per row; prompt tokens are below it
+  virtual uint32_t contextLength() const = 0;  ///< most tokens of one sequence, prompt and output
+  virtual uint32_t slots() const = 0;
+  virtual uint32_t batchTokens() const = 0;    ///< most rows of one `forward`
+  virtual kv::BlockPool& pool() = 0;
+
+  /// Runs all segments as one batch and advances their sequences, whose blocks the caller has reserved. Returns one row of logits
+  /// per segment that wants them, in order, valid until the next call.
+  virtual Result<std::span<const float>> forward(std::span<const model::Segment> segments) = 0;
+};
+
+} // namespace mashbox::sched

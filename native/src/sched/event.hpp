@@ -1,0 +1,41 @@
+#pragma once
+
+#include "base/result.hpp"
+
+#include <cstdint>
+#include <variant>
+
+namespace mashbox::sched {
+
+enum class FinishReason : uint8_t { Stop = 0, Length = 1, Cancelled = 2 };
+
+struct TokenEvent {
+  uint32_t id;
+  int32_t token;
+};
+
+/// Prompt tokens that were run, after every prefill chunk.
+struct ProgressEvent {
+  uint32_t id;
+  uint32_t processed, total;
+};
+
+struct DoneEvent {
+  uint32_t id;
+  FinishReason reason;
+  uint32_t promptTokens, cachedTokens;
+  uint32_t generatedTokens; ///< reported tokens: a stop token does not count
+  double queueMs;           ///< from submission to a slot
+  double promptMs;          ///< from the slot to the first drawn token
+  double generationMs;      ///< from then to the end
+};
+
+struct FailedEvent {
+  uint32_t id;
+  Error error;
+};
+
+/// What happened to a request in one step. `DoneEvent` and `FailedEvent` are its last.
+using Event = std::variant<TokenEvent, ProgressEvent, DoneEvent, FailedEvent>;
+
+} // namespace mashbox::sched

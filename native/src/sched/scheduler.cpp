@@ -1,0 +1,241 @@
+#include "sched/scheduler.hpp"
+
+#include "sched/slot.hpp"
+#include "sched/step_plan.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+
+namespace mashbox::sched {
+namespace {
+
+Error rejected(std::string message, std::string subject) {
+  return {ErrorKind::Rejected, std::move(message), std::move(subject)};
+}
+
+} // namespace
+
+struct Scheduler::Impl {
+  Impl(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const Event>)> onStep);
+  ~Impl();
+
+  Result<void> validate(const Request& request) const;
+  Result<void> submit(Request request);
+  void cancel(uint32_t id);
+  Stats stats() const;
+
+private:
+  void run();
+  bool takeCommands();
+  void step();
+  void runBatch(std::span<Slot* const> slots, std::span<const model::Segment> segments);
+  void relieve();
+  void fail(const Slot& slot, const Error& error);
+  void remove(uint32_t id);
+  void publish();
+
+  const std::unique_ptr<Decoder> decoder_;
+  const std::function<void(std::span<const Event>)> onStep_;
+  const uint32_t vocabularySize_, contextLength_, slots_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::deque<Arrival> waiting_;
+  std::vector<uint32_t> cancelled_;
+  std::unordered_set<uint32_t> ids_;
+  Stats stats_{};
+
+  // The scheduler thread's own.
+  std::vector<std::unique_ptr<Slot>> running_; ///< in the order of admission
+  std::vector<Event> events_;
+  uint64_t steps_ = 0;
+
+  std::thread thread_;
+};
+
+Scheduler::Impl::Impl(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const Event>)> onStep)
+    : decoder_(std::move(decoder)),
+      onStep_(std::move(onStep)),
+      vocabularySize_(decoder_->vocabularySize()),
+      contextLength_(decoder_->contextLength()),
+      slots_(std::min(decoder_->slots(), decoder_->batchTokens())) {
+  publish();
+  thread_ = std::thread([this] { run(); });
+}
+
+Scheduler::Impl::~Impl() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+Result<void> Scheduler::Impl::validate(const Request& request) const {
+  if (request.tokens.empty()) return rejected("the prompt is empty", "tokens");
+  if (request.tokens.size() >= contextLength_)
+    return rejected("a prompt of " + std::to_string(request.tokens.size()) + " tokens leaves no room for output in a context of " +
+        std::to_string(contextLength_), "tokens");
+  if (request.maxTokens == 0) return rejected("maxTokens is 0", "maxTokens");
+  const auto unknown = [&](int32_t token) { return static_cast<uint32_t>(token) >= vocabularySize_; };
+  for (const int32_t token : request.tokens)
+    if (unknown(token))
+      return rejected("token " + std::to_string(token) + " is outside the vocabulary of " + std::to_string(vocabularySize_), "tokens");
+  for (const auto& [token, bias] : request.sampling.logitBias)
+    if (unknown(token))
+      return rejected("token " + std::to_string(token) + " is outside the vocabulary of " + std::to_string(vocabularySize_), "logitBias");
+  return {};
+}
+
+Result<void> Scheduler::Impl::submit(Request request) {
+  if (auto valid = validate(request); !valid) return valid;
+  const std::lock_guard lock(mutex_);
+  if (!ids_.insert(request.id).second) return rejected("id " + std::to_string(request.id) + " is in use", "id");
+  waiting_.push_back({std::move(request), Clock::now()});
+  wake_.notify_one();
+  return {};
+}
+
+void Scheduler::Impl::cancel(uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  if (!ids_.contains(id)) return;
+  cancelled_.push_back(id);
+  wake_.notify_one();
+}
+
+Stats Scheduler::Impl::stats() const {
+  const std::lock_guard lock(mutex_);
+  Stats stats = stats_;
+  stats.waiting = static_cast<uint32_t>(waiting_.size());
+  return stats;
+}
+
+void Scheduler::Impl::run() {
+  for (;;) {
+    try {
+      if (!takeCommands()) return;
+      step();
+    } catch (const std::bad_alloc&) {
+      for (const auto& slot : running_) fail(*slot, {ErrorKind::OutOfMemory, "out of memory while running a step", ""});
+      running_.clear();
+    }
+    publish();
+    if (!events_.empty()) onStep_(events_);
+    events_.clear();
+  }
+}
+
+/// Sleeps until there is work; cancels and admits. False when the scheduler stops.
+bool Scheduler::Impl::takeCommands() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [&] { return stopping_ || !running_.empty() || !waiting_.empty() || !cancelled_.empty(); });
+  if (stopping_) return false;
+
+  for (const uint32_t id : std::exchange(cancelled_, {})) {
+    const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), [&](const Arrival& a) { return a.request.id == id; });
+    if (waiting != waiting_.end()) {
+      events_.push_back(waiting->cancelled());
+      waiting_.erase(waiting);
+      continue;
+    }
+    const auto running = std::find_if(running_.begin(), running_.end(), [&](const auto& slot) { return slot->id() == id; });
+    if (running == running_.end()) continue;
+    events_.push_back((*running)->done(FinishReason::Cancelled));
+    remove(id);
+  }
+
+  const bool parked = std::any_of(running_.begin(), running_.end(), [](const auto& slot) { return slot->parked(); });
+  for (; !parked && running_.size() < slots_ && !waiting_.empty(); waiting_.pop_front())
+    running_.push_back(std::make_unique<Slot>(std::move(waiting_.front()), decoder_->pool(), contextLength_, steps_));
+  stats_.running = static_cast<uint32_t>(running_.size());
+  return true;
+}
+
+void Scheduler::Impl::step() {
+  if (running_.empty()) return;
+  std::vector<Demand> demands;
+  for (const auto& slot : running_) demands.push_back(slot->demand());
+
+  std::vector<Slot*> slots;
+  std::vector<model::Segment> segments;
+  for (const auto& [index, wanted] : planStep(demands, decoder_->batchTokens())) {
+    Slot& slot = *running_[index];
+    const uint32_t rows = slot.reserve(wanted, decoder_->pool());
+    if (rows == 0) continue;
+    slots.push_back(&slot);
+    segments.push_back(slot.segment(rows));
+  }
+  if (segments.empty()) relieve();
+  else runBatch(slots, segments);
+}
+
+void Scheduler::Impl::runBatch(std::span<Slot* const> slots, std::span<const model::Segment> segments) {
+  ++steps_;
+  const auto logits = decoder_->forward(segments);
+  if (!logits) {
+    for (const Slot* slot : slots) {
+      fail(*slot, logits.error());
+      remove(slot->id());
+    }
+    return;
+  }
+  size_t row = 0;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const bool wanted = segments[i].logits != model::Logits::None;
+    const auto own = wanted ? logits->subspan(row++ * vocabularySize_, vocabularySize_) : std::span<const float>{};
+    if (slots[i]->advance(own, steps_, events_)) remove(slots[i]->id());
+  }
+}
+
+/// Called when no running request could grow: makes room.
+void Scheduler::Impl::relieve() {
+  const auto growing = std::count_if(running_.begin(), running_.end(), [](const auto& slot) { return !slot->parked(); });
+  const auto last = std::find_if(running_.rbegin(), running_.rend(), [](const auto& slot) { return !slot->parked(); });
+  if (growing > 1) {
+    (*last)->park(decoder_->pool());
+    return;
+  }
+  fail(**last, {ErrorKind::OutOfMemory, "the request needs more than all " + std::to_string(decoder_->pool().totalBlocks()) + " KV blocks", "kv"});
+  remove((*last)->id());
+}
+
+void Scheduler::Impl::fail(const Slot& slot, const Error& error) { events_.push_back(FailedEvent{slot.id(), error}); }
+
+/// Frees a slot and its blocks; requests that were paused for want of them may go on.
+void Scheduler::Impl::remove(uint32_t id) {
+  std::erase_if(running_, [&](const auto& slot) { return slot->id() == id; });
+  for (const auto& slot : running_) slot->unpark();
+}
+
+void Scheduler::Impl::publish() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& event : events_) {
+    const bool last = std::holds_alternative<DoneEvent>(event) || std::holds_alternative<FailedEvent>(event);
+    if (!last) continue;
+    const uint32_t id = std::visit([](const auto& e) { return e.id; }, event);
+    ids_.erase(id);
+    std::erase(cancelled_, id);
+  }
+  stats_.running = static_cast<uint32_t>(running_.size());
+  stats_.freeBlocks = decoder_->pool().freeBlocks();
+  stats_.totalBlocks = decoder_->pool().totalBlocks();
+  stats_.steps = steps_;
+}
+
+Scheduler::Scheduler(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const Event>)> onStep)
+    : impl_(std::make_unique<Impl>(std::move(decoder), std::move(onStep))) {}
+Scheduler::~Scheduler() = default;
+Result<void> Scheduler::submit(Request request) { return impl_->submit(std::move(request)); }
+void Scheduler::cancel(uint32_t id) { impl_->cancel(id); }
+Stats Scheduler::stats() const { return impl_->stats(); }
+
+} // namespace mashbox::sched

@@ -1,0 +1,56 @@
+#include "sched/frames.hpp"
+#include "test.hpp"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace mashbox;
+using namespace mashbox::sched;
+using mashbox::test::check;
+using mashbox::test::Test;
+
+void expect(const std::vector<Event>& events, const std::string& hex) {
+  std::string actual;
+  for (const std::byte byte : encodeFrame(events)) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(byte));
+    actual += digits;
+  }
+  std::string expected;
+  for (const char c : hex)
+    if (c != ' ') expected += c;
+  check(actual == expected, actual);
+}
+
+const Test tokenFrame{"frames: token", [] {
+  expect({TokenEvent{0x01020304, 151643}}, "10000000 01000000 01000000 04030201 5b500200");
+  expect({TokenEvent{0xffffffff, -1}}, "10000000 01000000 01000000 ffffffff ffffffff");
+}};
+
+const Test progressFrame{"frames: progress", [] { expect({ProgressEvent{7, 256, 1000}}, "14000000 01000000 02000000 07000000 00010000 e8030000"); }};
+
+const Test doneFrame{"frames: done, each reason", [] {
+  const auto frame = [](FinishReason reason) -> std::vector<Event> { return {DoneEvent{9, reason, 5, 2, 3, 0.5, 1, -2}}; };
+  const std::string payload = "09000000 05000000 02000000 03000000 000000000000e03f 000000000000f03f 00000000000000c0";
+  expect(frame(FinishReason::Stop), "30000000 01000000 03000000" + payload);
+  expect(frame(FinishReason::Length), "30000000 01000000 03010000" + payload);
+  expect(frame(FinishReason::Cancelled), "30000000 01000000 03020000" + payload);
+}};
+
+const Test failedFrame{"frames: failed, with every padding", [] {
+  expect({FailedEvent{1, {ErrorKind::NotFound, "", ""}}}, "10000000 01000000 04000000 01000000 00000000");
+  expect({FailedEvent{1, {ErrorKind::OutOfMemory, "a", "kv"}}}, "14000000 01000000 04050000 01000000 01000000 61000000");
+  expect({FailedEvent{1, {ErrorKind::Rejected, "ab", ""}}}, "14000000 01000000 04060000 01000000 02000000 61620000");
+  expect({FailedEvent{1, {ErrorKind::Invalid, "abc", ""}}}, "14000000 01000000 04020000 01000000 03000000 61626300");
+  expect({FailedEvent{1, {ErrorKind::Invalid, "abcd", ""}}}, "14000000 01000000 04020000 01000000 04000000 61626364");
+}};
+
+const Test severalRecords{"frames: records follow each other; an empty step is an empty frame", [] {
+  expect({}, "04000000 00000000");
+  expect({TokenEvent{1, 2}, ProgressEvent{3, 4, 5}}, "20000000 02000000 01000000 01000000 02000000 02000000 03000000 04000000 05000000");
+}};
+
+} // namespace
