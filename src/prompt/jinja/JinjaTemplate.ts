@@ -1,6 +1,6 @@
 import { globals } from "./Globals.ts"
 import { type Text, TextBuilder } from "./MarkedText.ts"
-import { Run, type RunOptions } from "./Run.ts"
+import { BudgetError, Run, type RunOptions } from "./Run.ts"
 import { Scope } from "./Scope.ts"
 import { compileBlock } from "./Statements.ts"
 import { parseTemplate } from "./Syntax.ts"
@@ -9,6 +9,7 @@ import { JinjaError, type Value } from "./Values.ts"
 const oneLine = (message: string): string => message.replace(/\s+/g, " ").trim().slice(0, 400)
 
 const failure = (cause: unknown): JinjaError => {
+  if (cause instanceof BudgetError) return cause
   if (cause instanceof JinjaError) return new JinjaError(oneLine(cause.message))
   if (cause instanceof RangeError) return new JinjaError("the chat template or its input is nested too deeply or too large")
   return new JinjaError(cause instanceof Error ? oneLine(cause.message) : "the chat template failed")

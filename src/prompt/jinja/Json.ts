@@ -73,7 +73,7 @@ export const writeJson = (value: Value, style: JsonStyle, run: Run): Text => {
 
 const maximumDepth = 200
 const numberPattern = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y
-const stringPattern = /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
+const stringPattern = /"(?:[^"\\]|\\.)*"/y
 const spacePattern = /[ \t\n\r]*/y
 
 /**
@@ -97,8 +97,12 @@ export const readJson = (source: string, marked: boolean): Value => {
   }
   const string = (): string => {
     const match = take(stringPattern)
-    const parsed: unknown = match === null ? undefined : JSON.parse(match[0])
-    return typeof parsed === "string" ? parsed : fail()
+    if (match === null) return fail()
+    try {
+      return String(JSON.parse(match[0]))
+    } catch {
+      return fail()
+    }
   }
   const items = (close: string, item: () => void) => {
     at++

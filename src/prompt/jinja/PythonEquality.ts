@@ -9,6 +9,12 @@ export const numberOf = (value: Value): number | bigint | undefined => {
   return value instanceof Float ? value.value : undefined
 }
 
+const sameNumber = (left: number | bigint, right: number | bigint): boolean => {
+  if (typeof left === typeof right) return left === right
+  const [whole, other] = typeof left === "bigint" ? [left, right] : [right, left]
+  return Number.isInteger(other) && BigInt(other) === whole
+}
+
 const sameItems = (left: ReadonlyArray<Value>, right: ReadonlyArray<Value>, run: Run): boolean =>
   left.length === right.length && left.every((item, index) => isEqual(item, right[index] ?? null, run))
 
@@ -19,7 +25,7 @@ export const isEqual = (left: Value, right: Value, run: Run): boolean => {
   const number = numberOf(left)
   if (number !== undefined) {
     const other = numberOf(right)
-    return other !== undefined && number >= other && number <= other
+    return other !== undefined && sameNumber(number, other)
   }
   if (Array.isArray(left)) return Array.isArray(right) && sameItems(left, right, run)
   if (left instanceof Tuple) return right instanceof Tuple && sameItems(left.items, right.items, run)

@@ -1,6 +1,31 @@
 import { isMarked, type Text, textOf } from "./MarkedText.ts"
 import { JinjaError } from "./Values.ts"
 
+/** The template ran out of its budget. */
+export class BudgetError extends JinjaError {}
+
+/** Texts that a template finds in marked text only where no character is marked: it cannot take a user's words for its own tags. */
+export class Protection {
+  static readonly none = new Protection([])
+  readonly #texts: ReadonlyArray<string>
+  readonly #known = new Map<string, boolean>()
+
+  constructor(texts: ReadonlyArray<string>) {
+    this.#texts = texts
+  }
+
+  /** Whether `needle` contains a protected text. */
+  has(needle: string): boolean {
+    let known = this.#known.get(needle)
+    if (known === undefined) {
+      known = this.#texts.some((text) => needle.includes(text))
+      if (this.#known.size >= 1000) this.#known.clear()
+      this.#known.set(needle, known)
+    }
+    return known
+  }
+}
+
 export interface RunOptions {
   /** Evaluation steps this render may take. */
   readonly steps: number
@@ -8,8 +33,7 @@ export interface RunOptions {
   readonly textLength: number
   /** Milliseconds since the epoch, for `strftime_now`. */
   readonly now: number
-  /** Texts that a template finds in a user's text only where the user did not write them. */
-  readonly protectedTexts: ReadonlyArray<string>
+  readonly protection: Protection
 }
 
 /** What one render shares: its budget, its clock and how it searches text. A template is part of an untrusted file. */
@@ -18,23 +42,22 @@ export class Run {
   depth = 0
   #steps: number
   #textLength: number
-  readonly #protectedTexts: ReadonlyArray<string>
-  readonly #protected = new Map<string, boolean>()
+  readonly #protection: Protection
 
   constructor(options: RunOptions) {
     this.now = options.now
     this.#steps = options.steps
     this.#textLength = options.textLength
-    this.#protectedTexts = options.protectedTexts
+    this.#protection = options.protection
   }
 
   step(count = 1): void {
-    if ((this.#steps -= count) < 0) throw new JinjaError("the chat template runs for too long")
+    if ((this.#steps -= count) < 0) throw new BudgetError("the chat template runs for too long")
   }
 
   /** Charges for text before it is made. */
   produce(length: number): void {
-    if ((this.#textLength -= length) < 0) throw new JinjaError("the chat template produces too much text")
+    if ((this.#textLength -= length) < 0) throw new BudgetError("the chat template produces too much text")
   }
 
   enter(): void {
@@ -51,7 +74,7 @@ export class Run {
     const wanted = textOf(needle)
     this.step(1 + ((haystack.length - from) >> 8))
     let at = haystack.indexOf(wanted, from)
-    if (typeof text === "string" || at < 0 || !this.#isProtected(wanted)) return at
+    if (typeof text === "string" || at < 0 || !this.#protection.has(wanted)) return at
     while (at >= 0 && isMarked(text, at, at + wanted.length)) {
       this.step()
       at = haystack.indexOf(wanted, at + 1)
@@ -63,15 +86,6 @@ export class Run {
   matchesAt(text: Text, needle: Text, offset: number): boolean {
     const wanted = textOf(needle)
     return textOf(text).startsWith(wanted, offset) &&
-      (typeof text === "string" || !isMarked(text, offset, offset + wanted.length) || !this.#isProtected(wanted))
-  }
-
-  #isProtected(needle: string): boolean {
-    let known = this.#protected.get(needle)
-    if (known === undefined) {
-      known = this.#protectedTexts.some((text) => needle.includes(text))
-      this.#protected.set(needle, known)
-    }
-    return known
+      (typeof text === "string" || !isMarked(text, offset, offset + wanted.length) || !this.#protection.has(wanted))
   }
 }

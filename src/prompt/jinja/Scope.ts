@@ -21,11 +21,13 @@ export class Scope {
   }
 
   get(name: string): Value {
-    let scope: Scope | undefined = this
-    while (scope !== undefined) {
+    return Scope.#lookUp(this, name)
+  }
+
+  static #lookUp(start: Scope, name: string): Value {
+    for (let scope: Scope | undefined = start; scope !== undefined; scope = scope.#parent) {
       const value = scope.#variables.get(name)
       if (value !== undefined) return value
-      scope = scope.#parent
     }
     return new Undefined(`'${name}' is undefined`)
   }

@@ -6,12 +6,17 @@ import type { Run } from "./Run.ts"
 import { JinjaError, Tuple, typeName, type Value } from "./Values.ts"
 
 /** What Python's `str.strip()` and `str.split()` take for white space. */
-const whitespace = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
+const whitespace: ReadonlySet<string> = new Set(
+  "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+
+/** Where Python's `str.splitlines()` ends a line, besides "\r\n". */
+const lineEnds: ReadonlySet<string> = new Set("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 
 export const strip = (text: Text, characters: Text | undefined, sides: "both" | "left" | "right"): Text => {
   const plain = textOf(text)
   const set = characters === undefined ? undefined : new Set(textOf(characters))
-  const strips = (character: string) => set === undefined ? whitespace.test(character) : set.has(character)
+  const strips = (character: string) => set === undefined ? whitespace.has(character) : set.has(character)
   let start = 0
   let end = plain.length
   if (sides !== "right") {
@@ -38,14 +43,14 @@ export const words = (text: Text, limit = -1): Array<Text> => {
   const result: Array<Text> = []
   let at = 0
   for (;;) {
-    while (at < plain.length && whitespace.test(plain.charAt(at))) at++
+    while (at < plain.length && whitespace.has(plain.charAt(at))) at++
     if (at >= plain.length) return result
     if (limit >= 0 && result.length >= limit) {
       result.push(strip(slice(text, at), undefined, "right"))
       return result
     }
     const start = at
-    while (at < plain.length && !whitespace.test(plain.charAt(at))) at++
+    while (at < plain.length && !whitespace.has(plain.charAt(at))) at++
     result.push(slice(text, start, at))
   }
 }
@@ -110,7 +115,8 @@ export const replace = (run: Run, text: Text, from: Text, to: Text, limit = -1):
   if (textOf(from) === "") {
     const offset = offsetOfCodePoint(textOf(text))
     const gaps = codePointLength(textOf(text)) + 1
-    for (let i = 0; i < gaps && (limit < 0 || i < limit); i++) {
+    const count = limit < 0 ? gaps : Math.min(gaps, limit)
+    for (let i = 0; i < count; i++) {
       pieces.push(slice(text, start, offset(i)))
       start = offset(i)
     }
@@ -187,13 +193,16 @@ const partition = (run: Run, text: Text, args: Arguments, last: boolean): Tuple 
 
 export const splitLines = (text: Text, keepEnds: boolean): Array<Text> => {
   const lines: Array<Text> = []
+  const plain = textOf(text)
   let start = 0
-  for (const match of textOf(text).matchAll(/\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/g)) {
-    const end = match.index + match[0].length
-    lines.push(slice(text, start, keepEnds ? end : match.index))
+  for (let at = 0; at < plain.length; at++) {
+    if (!lineEnds.has(plain.charAt(at))) continue
+    const end = at + (plain.startsWith("\r\n", at) ? 2 : 1)
+    lines.push(slice(text, start, keepEnds ? end : at))
     start = end
+    at = end - 1
   }
-  if (start < textOf(text).length) lines.push(slice(text, start))
+  if (start < plain.length) lines.push(slice(text, start))
   return lines
 }
 
@@ -238,7 +247,7 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ["index", (run, text, args) => index(run, text, args, false)],
   ["isalnum", all(/^[\p{L}\p{N}]+$/u)],
   ["isalpha", all(/^\p{L}+$/u)],
-  ["isascii", all(/^[\x00-\x7f]*$/)],
+  ["isascii", (_, text) => !/[^\p{ASCII}]/u.test(textOf(text))],
   ["isdecimal", all(/^\p{Nd}+$/u)],
   ["isdigit", all(/^[\p{Nd}\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]+$/u)],
   ["islower", (_, text) => isLower(textOf(text))],
