@@ -19,10 +19,14 @@ const openRoutes: ReadonlySet<string> = new Set(["/", "/health", "/v1/health"])
 const requestId = (given: string | undefined) =>
   given !== undefined && /^[\w.-]{1,64}$/.test(given) ? given : `req_${randomBytes(12).toString("hex")}`
 
-const clientLeft = (exit: Exit.Exit<unknown, unknown>) => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+/** Every failure of a route is an answer, so what still fails is the sending of it. */
+const unsent = (cause: Cause.Cause<unknown>): RequestRecordValue["outcome"] =>
+  Cause.hasInterruptsOnly(cause) && !cause.reasons.some((reason) => reason.annotations.has(HttpServerError.ClientAbort.key))
+    ? "server_closed"
+    : "client_left"
 
 const logRecord = (record: RequestRecordValue, elapsedMs: number, exit: Exit.Exit<unknown, unknown>) => {
-  if (record.outcome === "ok" && clientLeft(exit)) record.outcome = "client_left"
+  if (record.outcome === "ok" && Exit.isFailure(exit)) record.outcome = unsent(exit.cause)
   const { id, ...fields } = record
   return Effect.logInfo("request", { request: id, ...fields, ms: Math.round(elapsedMs * 10) / 10 })
 }

@@ -10,7 +10,7 @@ export interface RequestRecordValue {
   tenant: string
   status: number
   /** Why the request ended as it did. */
-  outcome: "ok" | "refused" | "failed" | "client_left" | "slow_reader"
+  outcome: "ok" | "refused" | "failed" | "client_left" | "slow_reader" | "server_closed"
   /** The error's kind, for example "ContextTooLong". */
   error?: string
   session?: string

@@ -1,0 +1,150 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { ByteSize, Effect, Layer, Logger, Scope } from "effect"
+import { HttpIncomingMessage, HttpServer } from "effect/http"
+import { createServer } from "node:http"
+import { Auth } from "../../../src/auth/Auth.ts"
+import { TemplateError } from "../../../src/domain/Errors.ts"
+import { ServedModel } from "../../../src/domain/ServedModel.ts"
+import { layerScripted, type Script, ScriptedEngine } from "../../../src/engine/EngineScripted.ts"
+import { Admission, type AdmissionOptions } from "../../../src/generation/Admission.ts"
+import { Generation } from "../../../src/generation/Generation.ts"
+import { ChatTemplate } from "../../../src/prompt/ChatTemplate.ts"
+import { Draining } from "../../../src/server/Guards.ts"
+import { Limits, type LimitsValue } from "../../../src/server/Limits.ts"
+import { layerApp } from "../../../src/server/Server.ts"
+import { Settings, type SettingsValue } from "../../../src/Settings.ts"
+import { jsonLogger } from "../../../src/telemetry/JsonLogger.ts"
+import { Tokenizer } from "../../../src/tokenizer/Tokenizer.ts"
+
+/** Token ids of a text whose tokens are UTF-16 code units. */
+export const tokensOf = (text: string): Array<number> => Array.from({ length: text.length }, (_, index) => text.charCodeAt(index))
+
+export const textOf = (tokens: Iterable<number>): string => String.fromCharCode(...tokens)
+
+/** One token per UTF-16 code unit; 3 ends a turn. */
+export const layerTokenizer = Layer.succeed(Tokenizer, {
+  encode: (prompt) => Effect.succeed(Int32Array.from(tokensOf(prompt.text))),
+  decoder: () => ({ push: (token) => String.fromCharCode(token), end: () => "" }),
+  endTokens: Int32Array.of(3),
+  bos: undefined,
+  eos: undefined,
+  specialTexts: [],
+  tokenId: () => undefined,
+  size: 0x1_0000
+})
+
+/** `role:content|` for each message; a message "no template" is refused, and enable_thinking opens a reasoning block. */
+export const layerTemplate = Layer.succeed(ChatTemplate, {
+  render: ({ messages, templateVariables }) =>
+    messages.some((message) => message.content === "no template")
+      ? Effect.fail(new TemplateError({ message: "roles must alternate" }))
+      : Effect.succeed({
+        text: messages.map((message) => `${message.role}:${message.content}|`).join("") +
+          (templateVariables["enable_thinking"] === true ? "<think>" : ""),
+        untrusted: []
+      }),
+  startsInReasoning: (prompt) => prompt.text.endsWith("<think>")
+})
+
+export const settings: SettingsValue = {
+  model: "demo.gguf",
+  host: "127.0.0.1",
+  port: 0,
+  contextLength: undefined,
+  slots: 4,
+  threads: undefined,
+  kvType: "f16",
+  cacheRamMib: 0,
+  apiKeyFile: undefined,
+  apiKey: undefined
+}
+
+export const limits: LimitsValue = { bodyBytes: 64 * 1024, keepAliveMs: 10_000, slowReaderMs: 30_000, headMs: 1_000, drainMs: 10_000 }
+
+export const layerServedModel = Layer.succeed(ServedModel, {
+  id: "demo/model",
+  contextLength: 4096,
+  weights: "demo.gguf",
+  weightsBytes: 1_000_000_000,
+  parameters: 2_000_000_000,
+  slots: 4,
+  cacheRamMib: 16,
+  prefixCache: false
+})
+
+export interface HarnessOptions {
+  readonly script: Script
+  readonly settings?: Partial<SettingsValue>
+  readonly limits?: Partial<LimitsValue>
+  readonly admission?: Partial<AdmissionOptions>
+  readonly draining?: () => boolean
+}
+
+export interface Harness {
+  readonly url: string
+  readonly engine: ScriptedEngine["Service"]
+  readonly admission: Admission["Service"]
+  /** Lines of the log so far. */
+  readonly log: ReadonlyArray<string>
+  readonly post: (body: unknown, init?: RequestInit) => Promise<Response>
+}
+
+/** A real server on a free port with a scripted engine; it closes with the scope. */
+export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown, Scope.Scope> =>
+  Effect.gen(function*() {
+    const log: Array<string> = []
+    const value = { ...settings, ...options.settings }
+    const layerSettings = Layer.succeed(Settings, value)
+    const bounds = { ...limits, ...options.limits }
+    const services = Generation.layer.pipe(
+      Layer.provideMerge(
+        Layer.mergeAll(
+          layerScripted(options.script),
+          layerTokenizer,
+          layerTemplate,
+          layerServedModel,
+          Auth.layer,
+          Admission.layerOptions({ slots: value.slots, maxWaitingPerTenant: 32, maxWaiting: 256, ...options.admission })
+        )
+      ),
+      Layer.provideMerge(layerSettings)
+    )
+    const app = layerApp.pipe(
+      Layer.provideMerge(services),
+      Layer.provide(Layer.succeed(Draining, { now: options.draining ?? (() => false) })),
+      Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bounds.bodyBytes))),
+      Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 0 })),
+      Layer.provide([Layer.succeed(Limits, bounds), Logger.layer([jsonLogger((line) => log.push(line))])])
+    )
+    const context = yield* Layer.build(app)
+    return yield* Effect.gen(function*() {
+      const address = (yield* HttpServer.HttpServer).address
+      const url = `http://127.0.0.1:${"port" in address ? address.port : 0}`
+      return {
+        url,
+        engine: yield* ScriptedEngine,
+        admission: yield* Admission,
+        log,
+        post: (body: unknown, init?: RequestInit) =>
+          fetch(`${url}/v1/chat/completions`, {
+            method: "POST",
+            body: typeof body === "string" ? body : JSON.stringify(body),
+            ...init,
+            headers: { "content-type": "application/json", ...init?.headers }
+          })
+      }
+    }).pipe(Effect.provide(context))
+  })
+
+/** Events of an SSE body: JSON of each `data:` line, "[DONE]" and comments as they are. */
+export const events = (body: string): Array<unknown> =>
+  body.split("\n\n").filter((frame) => frame !== "").map((frame) =>
+    frame.startsWith("data: {") ? JSON.parse(frame.slice(6)) : frame.startsWith("data: ") ? frame.slice(6) : frame
+  )
+
+export const user = (content: string) => [{ role: "user", content }]
+
+/** Resolves when `condition` holds, checked between turns of the event loop. */
+export const eventually = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}
