@@ -131,7 +131,7 @@ const workerEnvironment = (addon: string | undefined): NodeJS.ProcessEnv => {
 const keptCharacters = 4096
 const keptLines = 3
 
-/** The last lines of a stream of text, without the stack of an uncaught JavaScript error. */
+/** The end of what a worker wrote on stderr. */
 class LastWords {
   private readonly decoder = new TextDecoder()
   private tail = ""
@@ -140,8 +140,9 @@ class LastWords {
     this.tail = (this.tail + this.decoder.decode(chunk, { stream: true })).slice(-keptCharacters)
   }
 
+  /** The message of an uncaught JavaScript error where there is one, else the last lines. */
   get text(): string {
-    const lines = this.tail.split("\n").map((line) => line.trimEnd())
-    return lines.filter((line) => line !== "" && !/^(\s+at |Node\.js v)/.test(line)).slice(-keptLines).join("; ")
+    const lines = this.tail.split("\n").map((line) => line.trimEnd()).filter((line) => line !== "" && !/^\s+at /.test(line))
+    return lines.findLast((line) => /^[A-Za-z]*Error\b/.test(line)) ?? lines.slice(-keptLines).join("; ")
   }
 }
