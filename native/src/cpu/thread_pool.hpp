@@ -1,5 +1,7 @@
 #pragma once
 
+#include "cpu/cores.hpp"
+
 #include <cstddef>
 #include <memory>
 
@@ -36,8 +38,5 @@ private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// Cores this process may use: affinity, then the cgroup's CPU quota, rounded up.
-unsigned availableCores();
 
 } // namespace mashbox::cpu

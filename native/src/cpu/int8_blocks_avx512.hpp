@@ -1,0 +1,161 @@
+#pragma once
+
+#include "cpu/simd_avx512.hpp"
+
+/// Taking weight rows apart, two rows and eight 32-value blocks at a time: lanes 0–7 are the first row's blocks, 8–15 the second's.
+namespace mashbox::cpu::avx512 {
+namespace {
+
+struct Group {
+  __m512i code[8];   ///< block by block: 32 unsigned codes of the first row, then of the second
+  __m512 scale, min; ///< per block; `min` only where the format has one
+  __m512i factors[2]; ///< Q6_K: factors of the half blocks; blocks 0–3, then 4–7; per row four first halves, then four second halves
+  __m512i factors16;  ///< Q6_K: the same as 16-bit words in order
+};
+
+/// Formats of 32-value blocks. `first` is the byte where codes begin; a group may be short (`count` blocks, the rest is zero).
+template <size_t Bytes, bool Min, int CodeOffset> struct Legacy {
+  static constexpr bool hasMin = Min, hasFactors = false;
+  static constexpr int offset = CodeOffset; ///< what the unsigned codes are too large by
+  static constexpr size_t groupBytes = 8 * Bytes;
+
+  /// The scales (and minimums behind them) of blocks at stride `Bytes`; `second` is where the second row lies from the first.
+  static void loadScales(const uint8_t* first, ptrdiff_t second, __mmask8 blocks, Group& group) {
+    const __m256i index = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(int(Bytes)));
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i a = _mm256_mmask_i32gather_epi32(zero, blocks, index, first, 1);
+    const __m256i b = _mm256_mmask_i32gather_epi32(zero, blocks, index, first + second, 1);
+    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
+    group.scale = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(both));
+    if constexpr (Min) group.min = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(both, 16)));
+  }
+};
+
+inline __m512i nibbles(const uint8_t* a, const uint8_t* b) {
+  const __m512i shift = _mm512_setr_epi64(0, 0, 4, 4, 0, 0, 4, 4);
+  return _mm512_and_si512(_mm512_srlv_epi64(join128Twice(a, b), shift), _mm512_set1_epi8(15));
+}
+
+inline __m512i withFifth(__m512i codes, const uint8_t* a, const uint8_t* b) {
+  const __mmask64 fifth = uint64_t(loadU32(a)) | uint64_t(loadU32(b)) << 32;
+  return _mm512_mask_add_epi8(codes, fifth, codes, _mm512_set1_epi8(16));
+}
+
+template <class Format> void loadBlocks(const uint8_t* a, ptrdiff_t second, unsigned count, Group& group) {
+  Format::loadScales(a, second, __mmask8((1u << count) - 1), group);
+  for (unsigned b = 0; b < count; ++b, a += Format::groupBytes / 8) group.code[b] = Format::codes(a, a + second);
+}
+
+struct Q4_0 : Legacy<18, false, 8> {
+  static __m512i codes(const uint8_t* a, const uint8_t* b) { return nibbles(a + 2, b + 2); }
+};
+struct Q4_1 : Legacy<20, true, 0> {
+  static __m512i codes(const uint8_t* a, const uint8_t* b) { return nibbles(a + 4, b + 4); }
+};
+struct Q5_0 : Legacy<22, false, 16> {
+  static __m512i codes(const uint8_t* a, const uint8_t* b) { return withFifth(nibbles(a + 6, b + 6), a + 2, b + 2); }
+};
+struct Q5_1 : Legacy<24, true, 0> {
+  static __m512i codes(const uint8_t* a, const uint8_t* b) { return withFifth(nibbles(a + 8, b + 8), a + 4, b + 4); }
+};
+struct Q8_0 : Legacy<34, false, 128> {
+  static __m512i codes(const uint8_t* a, const uint8_t* b) { return _mm512_xor_si512(join256(a + 2, b + 2), _mm512_set1_epi8(char(0x80))); }
+};
+
+struct Packed {
+  uint64_t scales, mins;
+};
+
+/// The eight 6-bit scales and minimums of a Q4_K or Q5_K block, a byte each.
+inline Packed unpackScales(const uint8_t* at) {
+  const uint32_t x = loadU32(at), y = loadU32(at + 4), z = loadU32(at + 8);
+  const uint32_t highScales = (z & 0x0f0f0f0f) | (x >> 6 & 0x03030303) << 4;
+  const uint32_t highMins = (z >> 4 & 0x0f0f0f0f) | (y >> 6 & 0x03030303) << 4;
+  return {(x & 0x3f3f3f3f) | uint64_t(highScales) << 32, (y & 0x3f3f3f3f) | uint64_t(highMins) << 32};
+}
+
+struct SuperBlock {
+  static constexpr int offset = 0;
+  static constexpr bool hasMin = true, hasFactors = false;
+
+  static void loadScales(const uint8_t* a, const uint8_t* b, Group& group) {
+    const Packed first = unpackScales(a + 4), second = unpackScales(b + 4);
+    const __m128i halves = _mm_insert_epi32(_mm_cvtsi32_si128(int(loadU32(a))), int(loadU32(b)), 1);
+    const __m512 d = _mm512_castps128_ps512(_mm_cvtph_ps(halves)); // d, dmin of the first row, then of the second
+    const __m512 scale = _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2), d);
+    const __m512 min = _mm512_permutexvar_ps(_mm512_setr_epi32(1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3, 3, 3, 3), d);
+    const __m512i scales = _mm512_cvtepu8_epi32(_mm_set_epi64x(int64_t(second.scales), int64_t(first.scales)));
+    const __m512i mins = _mm512_cvtepu8_epi32(_mm_set_epi64x(int64_t(second.mins), int64_t(first.mins)));
+    group.scale = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(scales));
+    group.min = _mm512_mul_ps(min, _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_setzero_si512(), mins)));
+  }
+};
+
+struct Q4_K : SuperBlock {
+  static constexpr size_t groupBytes = 144;
+};
+template <> inline void loadBlocks<Q4_K>(const uint8_t* a, ptrdiff_t second, unsigned, Group& group) {
+  SuperBlock::loadScales(a, a + second, group);
+  const __m512i low = _mm512_set1_epi8(15);
+  const uint8_t* at = a + 16;
+  for (int s = 0; s < 8; s += 2, at += 32) {
+    const __m512i both = join256(at, at + second);
+    group.code[s] = _mm512_and_si512(both, low);
+    group.code[s + 1] = _mm512_and_si512(_mm512_srli_epi16(both, 4), low);
+  }
+}
+
+/// low | (high & mask)
+inline __m512i orMasked(__m512i low, __m512i high, __m512i mask) { return _mm512_ternarylogic_epi32(low, high, mask, 0xf8); }
+
+struct Q5_K : SuperBlock {
+  static constexpr size_t groupBytes = 176;
+};
+template <> inline void loadBlocks<Q5_K>(const uint8_t* a, ptrdiff_t second, unsigned, Group& group) {
+  SuperBlock::loadScales(a, a + second, group);
+  const __m512i low = _mm512_set1_epi8(15), bit = _mm512_set1_epi8(16);
+  const __m512i fifth = join256(a + 16, a + second + 16);
+  const __m512i shifted[8] = {
+      _mm512_slli_epi16(fifth, 4), _mm512_slli_epi16(fifth, 3), _mm512_slli_epi16(fifth, 2), _mm512_slli_epi16(fifth, 1),
+      fifth, _mm512_srli_epi16(fifth, 1), _mm512_srli_epi16(fifth, 2), _mm512_srli_epi16(fifth, 3),
+  };
+  const uint8_t* at = a + 48;
+  for (int s = 0; s < 8; s += 2, at += 32) {
+    const __m512i both = join256(at, at + second);
+    group.code[s] = orMasked(_mm512_and_si512(both, low), shifted[s], bit);
+    group.code[s + 1] = orMasked(_mm512_and_si512(_mm512_srli_epi16(both, 4), low), shifted[s + 1], bit);
+  }
+}
+
+struct Q6_K {
+  static constexpr int offset = 32;
+  static constexpr bool hasMin = false, hasFactors = true;
+  static constexpr size_t groupBytes = 210;
+};
+template <> inline void loadBlocks<Q6_K>(const uint8_t* a, ptrdiff_t second, unsigned, Group& group) {
+  const __m512i low = _mm512_set1_epi8(15), top = _mm512_set1_epi8(0x30);
+  for (int half = 0; half < 2; ++half) {
+    const uint8_t* at = a + 64 * half;
+    const __m512i x = join256(at, at + second), y = join256(at + 32, at + second + 32);
+    const __m512i high = join256(a + 128 + 32 * half, a + second + 128 + 32 * half);
+    __m512i* code = group.code + 4 * half;
+    code[0] = orMasked(_mm512_and_si512(x, low), _mm512_slli_epi16(high, 4), top);
+    code[1] = orMasked(_mm512_and_si512(y, low), _mm512_slli_epi16(high, 2), top);
+    code[2] = orMasked(_mm512_and_si512(_mm512_srli_epi16(x, 4), low), high, top);
+    code[3] = orMasked(_mm512_and_si512(_mm512_srli_epi16(y, 4), low), _mm512_srli_epi16(high, 2), top);
+  }
+  const __m128i first = load128(a + 192), other = load128(a + second + 192);
+  group.factors16 = _mm512_cvtepi8_epi16(_mm256_inserti128_si256(_mm256_castsi128_si256(first), other, 1));
+  const __m128i order = _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
+  const __m128i p = _mm_shuffle_epi8(first, order), q = _mm_shuffle_epi8(other, order);
+  group.factors[0] = _mm512_cvtepi8_epi32(_mm_unpacklo_epi64(p, q));
+  group.factors[1] = _mm512_cvtepi8_epi32(_mm_unpackhi_epi64(p, q));
+  uint16_t d, e;
+  std::memcpy(&d, a + 208, 2);
+  std::memcpy(&e, a + second + 208, 2);
+  const __m256 lower = _mm256_cvtph_ps(_mm_set1_epi16(short(d))), upper = _mm256_cvtph_ps(_mm_set1_epi16(short(e)));
+  group.scale = _mm512_insertf32x8(_mm512_castps256_ps512(lower), upper, 1);
+}
+
+} // namespace
+} // namespace mashbox::cpu::avx512
