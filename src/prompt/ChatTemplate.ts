@@ -1,12 +1,38 @@
-import { Context, type Effect } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import type { Conversation } from "../domain/Conversation.ts"
-import type { TemplateError } from "../domain/Errors.ts"
+import { TemplateError } from "../domain/Errors.ts"
 import type { RenderedPrompt } from "../tokenizer/Tokenizer.ts"
+import { ChatRenderer, type TemplateSource } from "./ChatRenderer.ts"
+import { JinjaError } from "./jinja/Values.ts"
+import { startsInReasoning } from "./Reasoning.ts"
+
+export type { TemplateSource } from "./ChatRenderer.ts"
+
+const asTemplateError = (cause: unknown): TemplateError =>
+  new TemplateError({ message: cause instanceof JinjaError ? cause.message : "the chat template failed" })
 
 /** The model's own chat template. */
 export class ChatTemplate extends Context.Service<ChatTemplate, {
-  /** Text up to and including the generation prompt; special-token text inside messages and tools is marked untrusted. */
+  /** Text up to and including the generation prompt; everything that came with messages, tools and variables is marked untrusted. */
   readonly render: (conversation: Conversation) => Effect.Effect<RenderedPrompt, TemplateError>
   /** True when the rendered prompt leaves a reasoning block open (the model starts inside `<think>`). */
   readonly startsInReasoning: (prompt: RenderedPrompt) => boolean
-}>()("mashbox/prompt/ChatTemplate") {}
+}>()("mashbox/prompt/ChatTemplate") {
+  /** Parses and probes the template. Fails when there is none for this model or when it cannot be parsed. */
+  static readonly make = (source: TemplateSource): Effect.Effect<ChatTemplate["Service"], TemplateError> =>
+    Effect.map(Effect.try({ try: () => new ChatRenderer(source), catch: asTemplateError }), (renderer) =>
+      ChatTemplate.of({
+        render: Effect.fn("ChatTemplate.render")(function*(conversation) {
+          const now = yield* Clock.currentTimeMillis
+          return yield* Effect.try({ try: () => renderer.render(conversation, now), catch: asTemplateError })
+        }),
+        startsInReasoning
+      }))
+
+  /** For a model that can only complete text: every chat is refused with this error. */
+  static readonly refusing = (error: TemplateError): ChatTemplate["Service"] =>
+    ChatTemplate.of({ render: () => Effect.fail(error), startsInReasoning })
+
+  static readonly layer = (source: TemplateSource): Layer.Layer<ChatTemplate, TemplateError> =>
+    Layer.effect(ChatTemplate, ChatTemplate.make(source))
+}

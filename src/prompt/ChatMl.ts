@@ -1,0 +1,5 @@
+/** For models without a template whose vocabulary has ChatML's two tokens. */
+export const chatMl = `{%- for message in messages -%}
+{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}`

@@ -1,0 +1,157 @@
+import type { Conversation, Message } from "../domain/Conversation.ts"
+import type { RenderedPrompt } from "../tokenizer/Tokenizer.ts"
+import { chatMl } from "./ChatMl.ts"
+import { globals } from "./jinja/Globals.ts"
+import { JinjaTemplate } from "./jinja/JinjaTemplate.ts"
+import { fromData } from "./jinja/Json.ts"
+import { type Text, textOf } from "./jinja/MarkedText.ts"
+import { BudgetError, Protection } from "./jinja/Run.ts"
+import { JinjaError, type Value } from "./jinja/Values.ts"
+import { probe } from "./Probe.ts"
+import { arrange, type Draft, messageValue, type Preparation, toolValues } from "./TemplateInput.ts"
+
+export interface TemplateSource {
+  /** Jinja text of the model; undefined where the file has none. */
+  readonly template: string | undefined
+  readonly bos: string | undefined
+  readonly eos: string | undefined
+  /** Texts of the vocabulary's special tokens. */
+  readonly specialTexts: ReadonlyArray<string>
+}
+
+interface Budget {
+  readonly steps: number
+  readonly textLength: number
+}
+
+const probeBudget: Budget = { steps: 200_000, textLength: 4_000_000 }
+
+/** Some tags that reasoning templates cut messages at, in case they are not tokens of the vocabulary. */
+const reasoningTags = ["<think>", "</think>"]
+
+const reserved: ReadonlySet<string> = new Set([
+  ...globals.keys(),
+  "messages",
+  "tools",
+  "documents",
+  "loop",
+  "bos_token",
+  "eos_token",
+  "add_generation_prompt"
+])
+
+const templateOf = ({ specialTexts, template }: TemplateSource): string => {
+  if (template !== undefined) return template
+  if (specialTexts.includes("<|im_start|>") && specialTexts.includes("<|im_end|>")) return chatMl
+  throw new JinjaError("the model has no chat template")
+}
+
+const messageLength = (message: Message): number =>
+  (message.content?.length ?? 0) +
+  (message.role === "assistant"
+    ? (message.reasoning?.length ?? 0) + (message.toolCalls ?? []).reduce((total, call) => total + call.arguments.length, 0)
+    : 0)
+
+/** What a render may use: far more than any real template needs for an input of this size. */
+const budget = ({ messages, tools }: Conversation): Budget => {
+  const length = messages.reduce((total, message) => total + messageLength(message), 0)
+  return { steps: 2_000_000 + 20_000 * (messages.length + tools.length) + length, textLength: 64_000_000 + 200 * length }
+}
+
+const ranges = (text: Text): RenderedPrompt["untrusted"] => {
+  if (typeof text === "string") return []
+  const { marks } = text
+  return Array.from({ length: marks.length / 2 }, (_, index) => [marks[2 * index] ?? 0, marks[2 * index + 1] ?? 0] as const)
+}
+
+/** Renders conversations with one model's template. Its methods throw a JinjaError with a message of one line. */
+export class ChatRenderer {
+  readonly preparation: Preparation
+  readonly #template: JinjaTemplate
+  readonly #protection: Protection
+  readonly #tokens: ReadonlyArray<readonly [string, Value]>
+
+  constructor(source: TemplateSource) {
+    this.#template = new JinjaTemplate(templateOf(source))
+    this.#protection = new Protection([...reasoningTags, ...source.specialTexts.filter((text) => text.length > 1)])
+    this.#tokens = [["bos_token", source.bos], ["eos_token", source.eos]].flatMap(([name, text]) =>
+      name === undefined || text === undefined ? [] : [[name, text] as const]
+    )
+    this.preparation = probe((messages, tools) => {
+      try {
+        return textOf(this.#run(messages, tools, [], 0, probeBudget))
+      } catch {
+        return undefined
+      }
+    })
+  }
+
+  /** `now` in milliseconds since the epoch. */
+  render(conversation: Conversation, now: number): RenderedPrompt {
+    if (conversation.messages.length === 0) throw new JinjaError("messages: there are none")
+    if (conversation.tools.length > 0 && !this.preparation.tools) {
+      throw new JinjaError("tools: the model's chat template has no place for tools")
+    }
+    const variables = Object.entries(conversation.templateVariables).map(([name, value]) => {
+      if (reserved.has(name)) throw new JinjaError(`the template variable '${name}' cannot be set`)
+      return [name, fromData(value, true)] as const
+    })
+    const tools = toolValues(conversation.tools, this.preparation)
+    const drafts = arrange(conversation.messages, this.preparation)
+    const messages = drafts.map((draft) => this.#message(draft))
+    const limits = budget(conversation)
+    try {
+      const text = this.#run(messages, tools, variables, now, limits)
+      return { text: textOf(text), untrusted: ranges(text) }
+    } catch (cause) {
+      if (!(cause instanceof JinjaError) || cause instanceof BudgetError || messages.length < 2) throw cause
+      const renders = (count: number): boolean => {
+        try {
+          this.#run(messages.slice(0, count), tools, variables, now, limits)
+          return true
+        } catch {
+          return false
+        }
+      }
+      throw new JinjaError(`messages.${drafts[firstRefused(messages.length, renders)]?.index ?? 0}: ${cause.message}`)
+    }
+  }
+
+  #message(draft: Draft): Value {
+    try {
+      return messageValue(draft, this.preparation)
+    } catch (cause) {
+      throw cause instanceof JinjaError ? new JinjaError(`messages.${draft.index}: ${cause.message}`) : cause
+    }
+  }
+
+  #run(
+    messages: ReadonlyArray<Value>,
+    tools: Value,
+    variables: ReadonlyArray<readonly [string, Value]>,
+    now: number,
+    limits: Budget
+  ): Text {
+    const given: ReadonlyArray<readonly [string, Value]> = [
+      ...variables,
+      ...this.#tokens,
+      ["messages", Array.from(messages)],
+      ["tools", tools],
+      ["documents", null],
+      ["add_generation_prompt", true]
+    ]
+    return this.#template.render(given, { ...limits, now, protection: this.#protection })
+  }
+}
+
+/** Index of the message that ends the longest run of messages that still renders; all `count` together do not. */
+const firstRefused = (count: number, renders: (count: number) => boolean): number => {
+  let accepted = 0
+  let refused = count
+  while (refused - accepted > 1) {
+    const middle = (accepted + refused) >> 1
+    if (renders(middle)) accepted = middle
+    else refused = middle
+  }
+  return refused - 1
+}

@@ -1,0 +1,110 @@
+import type { Message } from "../domain/Conversation.ts"
+import type { Tool } from "../domain/Tool.ts"
+import { Dict, type Value } from "./jinja/Values.ts"
+import { arrange, messageValue, type Preparation, toolValues } from "./TemplateInput.ts"
+
+/** Renders messages and tools with the template; undefined where it fails. */
+export type Attempt = (messages: ReadonlyArray<Value>, tools: Value) => string | undefined
+
+const tool: Tool = {
+  name: "mbxtool",
+  description: "mbxdescription",
+  parameters: { type: "object", properties: { mbxparameter: { type: "string", description: "mbxtext" } }, required: ["mbxparameter"] }
+}
+
+const user = (content: string): Message => ({ role: "user", content })
+const system = (content: string): Message => ({ role: "system", content })
+const answer = (content: string): Message => ({ role: "assistant", content })
+const call = (name: string, id: string) => ({ id, name, arguments: `{"${name}key": "${name}value"}` })
+const calling = (content: string | null, ...calls: ReadonlyArray<ReturnType<typeof call>>): Message => ({
+  role: "assistant",
+  content,
+  toolCalls: calls
+})
+const result = (toolCallId: string, content: string): Message => ({ role: "tool", toolCallId, content })
+
+const has = (text: string | undefined, ...parts: ReadonlyArray<string>): boolean =>
+  text !== undefined && parts.every((part) => text.includes(part))
+
+/** What templates of today take; each probe replaces one answer. */
+const usual: Preparation = {
+  content: "string",
+  developer: true,
+  system: { leading: true, several: true, late: true },
+  tools: true,
+  noTools: "null",
+  calls: { arguments: "object", emptyContent: "absent", parallel: true, apartFromText: false, withReasoning: true, shortIds: false },
+  results: true
+}
+
+const callShapes = (["object", "string"] as const).flatMap((shape) =>
+  (["absent", "", null] as const).map((emptyContent) => ({ arguments: shape, emptyContent }))
+)
+
+/** Finds out what a template takes by rendering small conversations with it. Nothing depends on its name or its source. */
+export const probe = (attempt: Attempt): Preparation => {
+  const render = (preparation: Preparation, messages: ReadonlyArray<Message>, tools: ReadonlyArray<Tool> = []) =>
+    attempt(arrange(messages, preparation).map((message) => messageValue(message, preparation)), toolValues(tools, preparation))
+  let found = usual
+
+  if (!has(render(found, [user("mbxuser")]), "mbxuser") && has(render({ ...found, content: "parts" }, [user("mbxuser")]), "mbxuser")) {
+    found = { ...found, content: "parts" }
+  }
+  if (render(found, [user("mbxuser")]) === undefined && has(render({ ...found, noTools: "empty" }, [user("mbxuser")]), "mbxuser")) {
+    found = { ...found, noTools: "empty" }
+  }
+
+  const leading = has(render(found, [system("mbxsystem"), user("mbxuser")]), "mbxsystem", "mbxuser")
+  const several = leading &&
+    has(render(found, [system("mbxfirst"), system("mbxsecond"), user("mbxuser")]), "mbxfirst", "mbxsecond", "mbxuser")
+  const turns = [user("mbxuser"), answer("mbxanswer"), system("mbxlate"), user("mbxagain")]
+  const late = [turns, [system("mbxsystem"), ...turns]].every((messages) =>
+    has(render(found, messages), "mbxuser", "mbxanswer", "mbxlate", "mbxagain")
+  )
+  found = { ...found, system: { leading, several, late } }
+
+  const developer = render(found, [{ role: "developer", content: "mbxdeveloper" }, user("mbxuser")])
+  const stranger = attempt(
+    [
+      new Dict(new Map([["role", "mbxrole"], ["content", "mbxdeveloper"]])),
+      ...arrange([user("mbxuser")], found).map((message) => messageValue(message, found))
+    ],
+    toolValues([], found)
+  )
+  // A template that prints any role by its name does not know this one.
+  const known = has(developer, "mbxdeveloper", "mbxuser") && developer !== stranger?.replaceAll("mbxrole", "developer")
+  found = { ...found, developer: known, tools: has(render(found, [user("mbxuser")], [tool]), "mbxtool", "mbxparameter") }
+
+  const one = call("mbxcall", "mbxid0001")
+  const round = [user("mbxuser"), calling(null, one), result(one.id, "mbxresult")]
+  const withCalls = (changes: Partial<Preparation["calls"]>): Preparation => ({ ...found, calls: { ...found.calls, ...changes } })
+  const printsCall = (preparation: Preparation): boolean => {
+    const text = render(preparation, round, [tool])
+    return preparation.calls.arguments === "string"
+      ? has(text, "mbxcall", one.arguments)
+      : has(text, "mbxcall", "mbxcallkey", "mbxcallvalue")
+  }
+  const shape = callShapes.find((candidate) => printsCall(withCalls(candidate)))
+  found = withCalls(shape ?? { arguments: "text" })
+  found = { ...found, results: has(render(found, round, [tool]), "mbxresult") }
+  if (shape === undefined) return found
+
+  const other = call("mbxother", "mbxid0002")
+  const both = [user("mbxuser"), calling(null, one, other), result(one.id, "mbxresult"), result(other.id, "mbxreply")]
+  const parallel = has(render(found, both, [tool]), "mbxcallvalue", "mbxothervalue", "mbxresult", "mbxreply")
+  found = withCalls({ parallel })
+
+  const long = call("mbxcall", "call_mbx_0123456789abcdef")
+  const longRound = [user("mbxuser"), calling(null, long), result(long.id, "mbxresult")]
+  found = withCalls({ shortIds: render(found, longRound, [tool]) === undefined })
+
+  const spoken = [user("mbxuser"), calling("mbxspoken", one), result(one.id, "mbxresult")]
+  const apart = withCalls({ apartFromText: true })
+  if (!has(render(found, spoken, [tool]), "mbxspoken", "mbxcall") && has(render(apart, spoken, [tool]), "mbxspoken", "mbxcall")) {
+    found = apart
+  }
+
+  const reasoned = spoken.map((message): Message => message.role === "assistant" ? { ...message, reasoning: "mbxreasoning" } : message)
+  const withReasoning = render(found, reasoned, [tool]) !== undefined || render(found, spoken, [tool]) === undefined
+  return withCalls({ withReasoning })
+}

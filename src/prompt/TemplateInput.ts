@@ -1,0 +1,252 @@
+import type { Message } from "../domain/Conversation.ts"
+import type { Tool } from "../domain/Tool.ts"
+import { fromData, readJson } from "./jinja/Json.ts"
+import { concat, mark, type Text } from "./jinja/MarkedText.ts"
+import { Dict, JinjaError, type Value } from "./jinja/Values.ts"
+
+type ToolCall = NonNullable<Extract<Message, { role: "assistant" }>["toolCalls"]>[number]
+
+/** What a template takes; found by probing it. */
+export interface Preparation {
+  /** How it wants text: as it is, or as a list of one text part. */
+  readonly content: "string" | "parts"
+  /** Whether it knows "developer" as a role of its own. */
+  readonly developer: boolean
+  /** Whether it prints a system message before the first turn, several of them, and one between turns. */
+  readonly system: { readonly leading: boolean; readonly several: boolean; readonly late: boolean }
+  /** Whether it prints the tools, and what it takes where there are none. */
+  readonly tools: boolean
+  readonly noTools: "null" | "empty"
+  readonly calls: {
+    /** A call's arguments as a mapping or as JSON text; "text": it prints no calls, so they become part of the content. */
+    readonly arguments: "object" | "string" | "text"
+    /** The content of a message that has nothing but calls. */
+    readonly emptyContent: "absent" | "" | null
+    readonly parallel: boolean
+    /** Whether it loses the calls of a message that also has text. */
+    readonly apartFromText: boolean
+    /** Whether reasoning beside text and calls fails. */
+    readonly withReasoning: boolean
+    /** Whether ids have to be nine letters or digits. */
+    readonly shortIds: boolean
+  }
+  /** Whether it prints messages of the role "tool". */
+  readonly results: boolean
+}
+
+/** A message on its way to the template. `index` is its place in the conversation, for errors. */
+export type Draft =
+  & { readonly index: number }
+  & (
+    | { readonly role: "system" | "developer" | "user"; readonly content: Text; readonly name?: string }
+    | {
+      readonly role: "assistant"
+      readonly content: Text | null
+      readonly reasoning: string | undefined
+      readonly calls: ReadonlyArray<ToolCall>
+    }
+    | { readonly role: "tool"; readonly id: string; readonly name: string | undefined; readonly content: Text }
+  )
+
+const draft = (message: Message, index: number): Draft => {
+  switch (message.role) {
+    case "assistant":
+      return {
+        index,
+        role: "assistant",
+        content: message.content === null ? null : mark(message.content),
+        reasoning: message.reasoning,
+        calls: message.toolCalls ?? []
+      }
+    case "tool":
+      return { index, role: "tool", id: message.toolCallId, name: message.name, content: mark(message.content) }
+    default:
+      return { index, role: message.role, content: mark(message.content), ...(message.name === undefined ? {} : { name: message.name }) }
+  }
+}
+
+const isInstruction = (message: Draft): message is Extract<Draft, { role: "system" | "developer" | "user" }> =>
+  message.role === "system" || message.role === "developer"
+
+/** Puts system messages where the template prints them: together, at the start, or into the first user message. */
+const placeInstructions = (messages: ReadonlyArray<Draft>, { system }: Preparation): ReadonlyArray<Draft> => {
+  const turns = messages.findIndex((message) => !isInstruction(message))
+  const leading = turns < 0 ? messages.length : turns
+  const moves = (message: Draft, at: number) =>
+    isInstruction(message) && (at >= leading ? !system.late : !system.several || !system.leading)
+  const moved = messages.filter(moves).filter(isInstruction)
+  const kept = messages.filter((message, at) => !moves(message, at))
+  const first = kept[0]
+  if (moved.length === 0 || (moved.length === 1 && moved[0] === messages[0] && system.leading)) return messages
+  const text = moved.map((message) => message.content)
+  const joined = (texts: ReadonlyArray<Text>) => texts.reduce((left, right) => concat(left, "\n\n", right))
+  if (system.leading) {
+    return first !== undefined && isInstruction(first)
+      ? [{ ...first, content: joined([first.content, ...text]) }, ...kept.slice(1)]
+      : [{ index: moved[0]?.index ?? 0, role: moved[0]?.role ?? "system", content: joined(text) }, ...kept]
+  }
+  const user = kept.findIndex((message) => message.role === "user")
+  const target = kept[user]
+  return target?.role === "user"
+    ? kept.with(user, { ...target, content: joined([...text, target.content]) })
+    : [{ index: moved[0]?.index ?? 0, role: "user", content: joined(text) }, ...kept]
+}
+
+/** One call per message, each followed by its result, for templates that take no parallel calls. */
+const oneCallEach = (messages: ReadonlyArray<Draft>): ReadonlyArray<Draft> => {
+  const result: Array<Draft> = []
+  let at = 0
+  while (at < messages.length) {
+    const message = messages[at++]
+    if (message === undefined) break
+    if (message.role !== "assistant" || message.calls.length < 2) {
+      result.push(message)
+      continue
+    }
+    const answers: Array<Draft> = []
+    for (let next = messages[at]; next?.role === "tool"; next = messages[++at]) answers.push(next)
+    message.calls.forEach((call, index) => {
+      result.push(
+        index === 0 ? { ...message, calls: [call] } : { ...message, content: null, reasoning: undefined, calls: [call] },
+        ...answers.filter((answer) => answer.role === "tool" && answer.id === call.id)
+      )
+    })
+    const ids = new Set(message.calls.map((call) => call.id))
+    result.push(...answers.filter((answer) => answer.role === "tool" && !ids.has(answer.id)))
+  }
+  return result
+}
+
+const textApartFromCalls = (message: Draft): ReadonlyArray<Draft> =>
+  message.role === "assistant" && message.calls.length > 0 && message.content !== null && message.content !== ""
+    ? [{ ...message, calls: [] }, { ...message, content: null, reasoning: undefined }]
+    : [message]
+
+/** Messages as the template can take them, but not yet as its values. */
+export const arrange = (messages: ReadonlyArray<Message>, preparation: Preparation): ReadonlyArray<Draft> => {
+  const names = new Map<string, string>()
+  for (const message of messages) {
+    if (message.role === "assistant") { for (const call of message.toolCalls ?? []) names.set(call.id, call.name) }
+  }
+  let drafts: ReadonlyArray<Draft> = messages.map((message, index): Draft => {
+    const drafted = draft(message, index)
+    if (drafted.role === "tool") {
+      return preparation.results
+        ? { ...drafted, name: drafted.name ?? names.get(drafted.id) }
+        : { index, role: "user", content: concat("<tool_response>\n", drafted.content, "\n</tool_response>") }
+    }
+    return drafted.role === "developer" && !preparation.developer ? { ...drafted, role: "system" } : drafted
+  })
+  drafts = placeInstructions(drafts, preparation)
+  if (!preparation.calls.parallel) drafts = oneCallEach(drafts)
+  if (preparation.calls.apartFromText) drafts = drafts.flatMap(textApartFromCalls)
+  return drafts
+}
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+/** Nine letters and digits that follow from the id (64-bit FNV-1a). */
+const shortId = (id: string): string => {
+  if (/^[a-zA-Z0-9]{9}$/.test(id)) return id
+  let hash = 0xcbf29ce484222325n
+  for (const byte of new TextEncoder().encode(id)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n)
+  let text = ""
+  for (let i = 0; i < 9; i++) {
+    text += alphabet.charAt(Number(hash % 62n))
+    hash /= 62n
+  }
+  return text
+}
+
+const dict = (entries: Readonly<Record<string, Value | undefined>>): Dict => {
+  const result = new Dict()
+  for (const [key, value] of Object.entries(entries)) if (value !== undefined) result.set(key, value)
+  return result
+}
+
+const callArguments = (call: ToolCall, preparation: Preparation): Value => {
+  if (preparation.calls.arguments === "string") return mark(call.arguments)
+  const source = call.arguments.trim() === "" ? "{}" : call.arguments
+  try {
+    return readJson(source, true)
+  } catch (cause) {
+    throw new JinjaError(`the arguments of the call to '${call.name}' are ${cause instanceof Error ? cause.message : "not valid JSON"}`)
+  }
+}
+
+const callText = (call: ToolCall): Text =>
+  concat(
+    "<tool_call>\n{\"name\": ",
+    mark(JSON.stringify(call.name)),
+    ", \"arguments\": ",
+    mark(call.arguments.trim() === "" ? "{}" : call.arguments),
+    "}\n</tool_call>"
+  )
+
+const assistant = (message: Extract<Draft, { role: "assistant" }>, preparation: Preparation, content: (text: Text) => Value): Dict => {
+  const { calls } = preparation
+  const hasText = message.content !== null && message.content !== ""
+  if (message.calls.length > 0 && calls.arguments === "text") {
+    const texts = [...(message.content !== null && hasText ? [message.content] : []), ...message.calls.map(callText)]
+    return assistant({ ...message, calls: [], content: texts.reduce((left, right) => concat(left, "\n", right)) }, preparation, content)
+  }
+  const reasoning = message.reasoning === undefined || message.reasoning === "" ||
+      (!calls.withReasoning && message.calls.length > 0 && hasText)
+    ? undefined
+    : mark(message.reasoning)
+  const id = (call: ToolCall) => mark(calls.shortIds ? shortId(call.id) : call.id)
+  const empty = message.calls.length === 0 ? "" : calls.emptyContent
+  return dict({
+    role: "assistant",
+    content: message.content !== null && hasText ? content(message.content) : empty === "absent" ? undefined : empty,
+    reasoning_content: reasoning,
+    reasoning,
+    thinking: reasoning,
+    tool_calls: message.calls.length === 0
+      ? undefined
+      : message.calls.map((call) =>
+        dict({
+          id: id(call),
+          type: "function",
+          function: dict({ name: mark(call.name), arguments: callArguments(call, preparation) })
+        })
+      )
+  })
+}
+
+/** A message as the template's value. Throws a JinjaError. */
+export const messageValue = (message: Draft, preparation: Preparation): Dict => {
+  const content = (text: Text): Value => preparation.content === "string" ? text : [dict({ type: "text", text })]
+  switch (message.role) {
+    case "assistant":
+      return assistant(message, preparation, content)
+    case "tool":
+      return dict({
+        role: "tool",
+        tool_call_id: mark(preparation.calls.shortIds ? shortId(message.id) : message.id),
+        name: message.name === undefined ? undefined : mark(message.name),
+        content: content(message.content)
+      })
+    default:
+      return dict({
+        role: message.role,
+        content: content(message.content),
+        name: message.name === undefined ? undefined : mark(message.name)
+      })
+  }
+}
+
+/** The tools as the template's value. */
+export const toolValues = (tools: ReadonlyArray<Tool>, { noTools }: Preparation): Value =>
+  tools.length === 0 && noTools === "null" ? null : tools.map(toolValue)
+
+/** A tool as OpenAI's function object. */
+const toolValue = (tool: Tool): Dict =>
+  dict({
+    type: "function",
+    function: dict({
+      name: mark(tool.name),
+      description: tool.description === undefined ? undefined : mark(tool.description),
+      parameters: tool.parameters === undefined ? undefined : fromData(tool.parameters, true)
+    })
+  })
