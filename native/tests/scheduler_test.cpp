@@ -1,9 +1,10 @@
-#include "sched/scheduler.hpp"
+#include "engine.hpp"
 #include "sched/step_plan.hpp"
 #include "test.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <ctime>
 #include <map>
@@ -19,9 +20,11 @@ namespace {
 using namespace mashbox;
 using namespace mashbox::sched;
 using mashbox::test::check;
+using mashbox::test::Engine;
+using mashbox::test::Outcome;
 using mashbox::test::Test;
 
-constexpr uint32_t Vocabulary = 97;
+constexpr uint32_t Vocabulary = 97, Known = 90;
 
 /// What one forward call was asked to run.
 struct Step {
@@ -48,6 +51,7 @@ public:
       : options_(options), log_(std::move(log)), pool_(options.blocks), memory_(options.blocks * kv::BlockTokens) {}
 
   uint32_t vocabularySize() const override { return Vocabulary; }
+  uint32_t knownTokens() const override { return Known; }
   uint32_t contextLength() const override { return options_.contextLength; }
   uint32_t slots() const override { return options_.slots; }
   uint32_t batchTokens() const override { return options_.batchTokens; }
@@ -61,6 +65,7 @@ public:
     logits_.clear();
     for (const auto& [sequence, tokens, wanted] : segments) {
       rows += static_cast<uint32_t>(tokens.size());
+      for (const int32_t token : tokens) expect(token >= 0 && token < static_cast<int32_t>(Known), "a token without a text");
       (tokens.size() == 1 && sequence->length() > 0 ? step.decodeRows : step.prefillRows).push_back(static_cast<uint32_t>(tokens.size()));
       expect(!tokens.empty(), "an empty segment");
       expect(sequence->length() + tokens.size() <= sequence->blocks().size() * kv::BlockTokens, "rows without reserved blocks");
@@ -76,7 +81,7 @@ public:
       for (uint32_t position = 0; position < sequence->length(); ++position) hash = (hash ^ static_cast<uint32_t>(cell(position) + 1)) * 16777619;
       for (uint32_t i = 0; i < Vocabulary; ++i) {
         hash = hash * 1664525 + 1013904223;
-        logits_.push_back(static_cast<float>(hash >> 20) / 1024.0f);
+        logits_.push_back(i < Known ? static_cast<float>(hash >> 20) / 1024.0f : -INFINITY);
       }
     }
     expect(rows <= options_.batchTokens, "more rows than a batch holds");
@@ -98,65 +103,6 @@ private:
   std::vector<int32_t> memory_;
   std::vector<float> logits_;
   uint64_t count_ = 0;
-};
-
-/// What a request got, in order.
-struct Outcome {
-  std::vector<int32_t> tokens;
-  std::vector<std::pair<uint32_t, uint32_t>> progress;
-  std::optional<DoneEvent> done;
-  std::optional<Error> failed;
-  int afterEnd = 0;
-};
-
-/// A scheduler over any decoder whose events are collected per request.
-class Engine {
-public:
-  explicit Engine(std::unique_ptr<Decoder> decoder, std::function<void(const Event&)> onEvent = [](const Event&) {})
-      : onEvent_(std::move(onEvent)),
-        scheduler_(std::make_unique<Scheduler>(std::move(decoder), [this](std::span<const Event> events) { receive(events); })) {}
-
-  Scheduler& scheduler() { return *scheduler_; }
-  void destroy() { scheduler_.reset(); }
-
-  void submit(Request request) {
-    const auto result = scheduler_->submit(std::move(request));
-    check(static_cast<bool>(result), result ? "" : result.error().message);
-  }
-
-  Outcome wait(uint32_t id) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return outcomes_[id].done || outcomes_[id].failed; });
-    return outcomes_[id];
-  }
-
-  void waitForTokens(uint32_t id, size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return outcomes_[id].tokens.size() >= count; });
-  }
-
-private:
-  void receive(std::span<const Event> events) {
-    {
-      const std::lock_guard lock(mutex_);
-      for (const auto& event : events) {
-        Outcome& outcome = outcomes_[std::visit([](const auto& e) { return e.id; }, event)];
-        if (outcome.done || outcome.failed) ++outcome.afterEnd;
-        if (const auto* token = std::get_if<TokenEvent>(&event)) outcome.tokens.push_back(token->token);
-        if (const auto* progress = std::get_if<ProgressEvent>(&event)) outcome.progress.emplace_back(progress->processed, progress->total);
-        if (const auto* done = std::get_if<DoneEvent>(&event)) outcome.done = *done;
-        if (const auto* failed = std::get_if<FailedEvent>(&event)) outcome.failed = failed->error;
-      }
-    }
-    changed_.notify_all();
-    for (const auto& event : events) onEvent_(event);
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<uint32_t, Outcome> outcomes_;
-  std::function<void(const Event&)> onEvent_;
-  std::unique_ptr<Scheduler> scheduler_;
 };
 
 /// Holds the scheduler inside a forward call until it is opened.
@@ -187,7 +133,7 @@ private:
 
 std::vector<int32_t> prompt(uint32_t seed, size_t length) {
   std::vector<int32_t> tokens(length);
-  for (size_t i = 0; i < length; ++i) tokens[i] = static_cast<int32_t>((seed * 31 + i * i * 7 + i) % Vocabulary);
+  for (size_t i = 0; i < length; ++i) tokens[i] = static_cast<int32_t>((seed * 31 + i * i * 7 + i) % Known);
   return tokens;
 }
 
@@ -310,7 +256,7 @@ const Test validation{"scheduler: submit rejects what cannot run, and names the 
   check(subject(request(1, 0, 5)) == "tokens");
   check(subject(request(1, 100, 5)) == "tokens", "no room for output");
   check(subject(request(1, 5, 0)) == "maxTokens");
-  for (const int32_t token : {-1, static_cast<int32_t>(Vocabulary), INT32_MIN, INT32_MAX}) {
+  for (const int32_t token : {-1, static_cast<int32_t>(Known), static_cast<int32_t>(Vocabulary), INT32_MIN, INT32_MAX}) {
     auto r = request(1, 5, 5);
     r.tokens[3] = token;
     check(subject(r) == "tokens");
