@@ -1,3 +1,5 @@
+import type { Vocabulary } from "../models/ModelMetadata.ts"
+
 /** How a byte-level BPE tokenizer cuts text into pieces, by the name in `tokenizer.ggml.pre`. */
 export interface PreTokenizer {
   /** Regular expressions in Oniguruma's spelling, applied one after another; matches and the gaps between them are pieces. */
@@ -50,6 +52,9 @@ const families: ReadonlyArray<readonly [PreTokenizer, names: ReadonlyArray<strin
   [{ ...plain, splits: ["\\p{N}{1,3}", "[\\u4e00-\\u9fa5\\u3040-\\u309f\\u30a0-\\u30ff]+", deepseek] }, ["deepseek-v3"]]
 ]
 
-export const preTokenizers: ReadonlyMap<string, PreTokenizer> = new Map(
+const byName: ReadonlyMap<string, PreTokenizer> = new Map(
   families.flatMap(([preTokenizer, names]) => names.map((name) => [name, preTokenizer] as const))
 )
+
+/** The pre-tokenizer that a byte-level vocabulary names; the other kinds of vocabulary have none. */
+export const preTokenizerOf = ({ model, pre }: Vocabulary): PreTokenizer | undefined => model === "gpt2" ? byName.get(pre ?? "") : undefined

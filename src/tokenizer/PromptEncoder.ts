@@ -1,7 +1,8 @@
 import type { Tokenizer as HfTokenizer } from "@huggingface/tokenizers"
 import { Result } from "effect"
-import type { ModelError } from "../domain/Errors.ts"
+import { ModelError } from "../domain/Errors.ts"
 import type { Vocabulary } from "../models/ModelMetadata.ts"
+import { type PreTokenizer, preTokenizerOf } from "./PreTokenizers.ts"
 import { SpecialTokens } from "./SpecialTokens.ts"
 import * as TokenizerJson from "./TokenizerJson.ts"
 
@@ -20,16 +21,18 @@ export class PromptEncoder {
 
   static make(vocabulary: Vocabulary): Result.Result<PromptEncoder, ModelError> {
     return Result.gen(function*() {
-      const text = yield* TokenizerJson.make(vocabulary)
-      const preTokenizer = yield* TokenizerJson.preTokenizerOf(vocabulary)
+      const preTokenizer = yield* checkedPreTokenizer(vocabulary)
+      const { ids, repeated } = TokenizerJson.textIds(vocabulary)
+      if (repeated !== undefined) yield* refuse("Invalid", "tokenizer.ggml.tokens", `token ${repeated} has the text of another one`)
       const addsBos = vocabulary.addBos ?? preTokenizer?.addBos ?? true
+      const text = TokenizerJson.make(vocabulary, preTokenizer, ids)
       return new PromptEncoder(text, new SpecialTokens(vocabulary), addsBos ? vocabulary.bosId : undefined)
     })
   }
 
   /** Ids of a text without special tokens. */
   encodeText(text: string): Int32Array {
-    return Int32Array.from(this.#text.encode(text, { add_special_tokens: false }).ids)
+    return TokenizerJson.encode(this.#text, text)
   }
 
   tokenId(text: string): number | undefined {
@@ -51,3 +54,15 @@ export class PromptEncoder {
     return ids
   }
 }
+
+/** Refuses a byte-level vocabulary whose pre-tokenizer is not known: a wrong one would degrade the model silently. */
+const checkedPreTokenizer = (vocabulary: Vocabulary): Result.Result<PreTokenizer | undefined, ModelError> => {
+  const found = preTokenizerOf(vocabulary)
+  if (found !== undefined || vocabulary.model !== "gpt2") return Result.succeed(found)
+  const { pre } = vocabulary
+  if (pre === undefined) return refuse("Invalid", "tokenizer.ggml.pre", "the key is missing")
+  return refuse("Unsupported", "tokenizer.ggml.pre", `${JSON.stringify(pre.slice(0, 80))} is not a known pre-tokenizer`)
+}
+
+const refuse = (reason: ModelError["reason"], subject: string, fault: string): Result.Result<never, ModelError> =>
+  Result.fail(new ModelError({ reason, message: `${subject}: ${fault}`, subject }))

@@ -1,9 +1,7 @@
 import { Tokenizer as HfTokenizer } from "@huggingface/tokenizers"
-import { Result } from "effect"
-import { ModelError } from "../domain/Errors.ts"
 import type { Vocabulary } from "../models/ModelMetadata.ts"
 import { MergeModel } from "./MergeModel.ts"
-import { type PreTokenizer, preTokenizers } from "./PreTokenizers.ts"
+import type { PreTokenizer } from "./PreTokenizers.ts"
 import { spmMerges } from "./SpmMerges.ts"
 import * as TokenTypes from "./TokenTypes.ts"
 
@@ -18,42 +16,32 @@ interface Pipeline {
   readonly ignoreMerges: boolean
 }
 
-/** The pre-tokenizer of a byte-level vocabulary, undefined for the other kinds; an unknown one would degrade the model silently. */
-export const preTokenizerOf = (vocabulary: Vocabulary): Result.Result<PreTokenizer | undefined, ModelError> => {
-  if (vocabulary.model !== "gpt2") return Result.succeed(undefined)
-  const found = preTokenizers.get(vocabulary.pre ?? "")
-  if (found !== undefined) return Result.succeed(found)
-  const subject = "tokenizer.ggml.pre"
-  const name = vocabulary.pre === undefined
-    ? "the key is missing"
-    : `${JSON.stringify(vocabulary.pre.slice(0, 80))} is not a known pre-tokenizer`
-  return Result.fail(new ModelError({ reason: "Unsupported", message: `${subject}: ${name}`, subject }))
-}
-
 /**
  * The library's tokenizer for text without special tokens: control tokens and tags do not exist for it, so that no text can become one.
  * Only user-defined runs of white space are looked up before merging.
  */
-export const make = (vocabulary: Vocabulary): Result.Result<HfTokenizer, ModelError> =>
-  Result.flatMap(preTokenizerOf(vocabulary), (preTokenizer) =>
-    Result.map(textIds(vocabulary), (ids) => {
-      const { byteLevel, ignoreMerges, merges, normalizer, splits } = pipelineOf(vocabulary, preTokenizer)
-      const tokenizer = new HfTokenizer({
-        version: "1.0",
-        added_tokens: spaceRuns(vocabulary),
-        normalizer,
-        pre_tokenizer: {
-          type: "Sequence",
-          pretokenizers: splits.map((regex) => ({ type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false }))
-        },
-        model: { type: "BPE", vocab: {}, merges: [] },
-        post_processor: null,
-        decoder: null
-      }, { clean_up_tokenization_spaces: false })
-      const unknown = vocabulary.unknownId === undefined || byteLevel ? undefined : vocabulary.tokens[vocabulary.unknownId]
-      tokenizer.model = new MergeModel({ ids, merges, byteLevel, ignoreMerges, unknown })
-      return tokenizer
-    }))
+export const make = (vocabulary: Vocabulary, preTokenizer: PreTokenizer | undefined, ids: Map<string, number>): HfTokenizer => {
+  const { byteLevel, ignoreMerges, merges, normalizer, splits } = pipelineOf(vocabulary, preTokenizer)
+  const tokenizer = new HfTokenizer({
+    version: "1.0",
+    added_tokens: spaceRuns(vocabulary),
+    normalizer,
+    pre_tokenizer: {
+      type: "Sequence",
+      pretokenizers: splits.map((regex) => ({ type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false }))
+    },
+    model: { type: "BPE", vocab: {}, merges: [] },
+    post_processor: null,
+    decoder: null
+  }, { clean_up_tokenization_spaces: false })
+  const unknown = vocabulary.unknownId === undefined || byteLevel ? undefined : vocabulary.tokens[vocabulary.unknownId]
+  tokenizer.model = new MergeModel({ ids, merges, byteLevel, ignoreMerges, unknown })
+  return tokenizer
+}
+
+/** Ids of a text; the text is well-formed UTF-16. */
+export const encode = (tokenizer: HfTokenizer, text: string): Int32Array<ArrayBuffer> =>
+  Int32Array.from<number>(tokenizer.encode(text, { add_special_tokens: false }).ids)
 
 const pipelineOf = (vocabulary: Vocabulary, preTokenizer: PreTokenizer | undefined): Pipeline => {
   if (preTokenizer !== undefined) {
@@ -82,21 +70,20 @@ const wordSplits = (vocabulary: Vocabulary): ReadonlyArray<string> => {
   return words ? [`${space}+[^${space}]*|[^${space}]+`] : lines ? ["[^\\n]+|\\n+"] : []
 }
 
-/** Ids of the tokens that text may become: not the control tokens, and of the user-defined ones what merges make of them. */
-const textIds = (vocabulary: Vocabulary): Result.Result<Map<string, number>, ModelError> => {
+/** Ids of the tokens that text may become: not the control tokens. `repeated`: an id whose text is another token's too. */
+export const textIds = (vocabulary: Vocabulary): { readonly ids: Map<string, number>; readonly repeated: number | undefined } => {
   const ids = new Map<string, number>()
   const special = new Set<string>()
+  let repeated: number | undefined
   for (let id = 0; id < vocabulary.tokens.length; id++) {
     const token = vocabulary.tokens[id] ?? ""
-    if (ids.has(token) || special.has(token)) {
-      const subject = "tokenizer.ggml.tokens"
-      return Result.fail(new ModelError({ reason: "Invalid", message: `${subject}: token ${id} has the text of another one`, subject }))
-    }
+    if (ids.has(token) || special.has(token)) repeated ??= id
     // SentencePiece's unknown token may be marked as control; no merge makes it, but it stands for what has no bytes.
-    if (vocabulary.types[id] === TokenTypes.control && (vocabulary.model === "gpt2" || id !== vocabulary.unknownId)) special.add(token)
+    const excluded = vocabulary.types[id] === TokenTypes.control && (vocabulary.model === "gpt2" || id !== vocabulary.unknownId)
+    if (excluded) special.add(token)
     else ids.set(token, id)
   }
-  return Result.succeed(ids)
+  return { ids, repeated }
 }
 
 const spaceRuns = (vocabulary: Vocabulary): ReadonlyArray<object> => {

@@ -6,7 +6,8 @@ import type { Vocabulary } from "../../../src/models/ModelMetadata.ts"
 const folders = ["test/fixtures/golden/tokenizer", "../shared/golden/tokenizer"]
 
 /** Path of a golden file, committed or beside the checkout. */
-export const goldenPath = (name: string): string | undefined => folders.map((folder) => `${folder}/${name}`).find((path) => existsSync(path))
+export const goldenPath = (name: string): string | undefined =>
+  folders.map((folder) => `${folder}/${name}`).find((path) => existsSync(path))
 
 export const readVocabulary = (path: string): Vocabulary => Effect.runSync(GgufMetadata.read(path)).vocabulary
 
