@@ -55,10 +55,11 @@ export class Dispatcher implements RequestHandler {
   close(error: EngineError): void {
     this.closed ??= error
     const outcome = Effect.fail(error)
-    for (const request of this.inFlight.values()) {
+    const requests = [...this.inFlight.values()]
+    this.inFlight.clear() // before the first `resume`, which runs its fiber at once
+    for (const request of requests) {
       if (request !== abandoned) request.resume(outcome)
     }
-    this.inFlight.clear()
   }
 
   /** Requests that the engine has not answered for. */

@@ -102,6 +102,19 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
+/** A process that has ended but whose new parent, the container's first process, does not care counts as gone. */
+const isAbandoned = (pid: number): boolean => {
+  try {
+    return /^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
+  } catch {
+    return false
+  }
+}
+
 /** Waits until a process that is no child of this one is gone; the test's own time limit bounds it. */
 export const untilGone = (pid: number): Effect.Effect<void> =>
-  Effect.sync(() => isAlive(pid)).pipe(Effect.delay("5 millis"), Effect.repeat({ while: (alive) => alive }), Effect.asVoid)
+  Effect.sync(() => isAlive(pid) && !isAbandoned(pid)).pipe(
+    Effect.delay("5 millis"),
+    Effect.repeat({ while: (alive) => alive }),
+    Effect.asVoid
+  )

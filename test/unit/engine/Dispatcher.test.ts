@@ -1,0 +1,159 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber } from "effect"
+import { EngineError } from "../../../src/domain/Errors.ts"
+import { greedy } from "../../../src/domain/Sampling.ts"
+import { Dispatcher } from "../../../src/engine/Dispatcher.ts"
+import type { EngineRequest } from "../../../src/engine/Engine.ts"
+import type { NativeSubmit } from "../../../src/engine/Native.ts"
+
+const request: EngineRequest = {
+  tokens: Int32Array.from([5, 6]),
+  maxTokens: 3,
+  stopTokens: Int32Array.from([2]),
+  sampling: { ...greedy, temperature: 0.5, seed: 9, logitBias: [[4, -1]] }
+}
+
+const counts = { promptTokens: 2, cachedTokens: 1, generatedTokens: 1, queueMs: 1, promptMs: 2, generationMs: 3 }
+
+const make = (firstId?: number) => {
+  const submitted: Array<NativeSubmit> = []
+  const cancelled: Array<number> = []
+  const dispatcher = new Dispatcher({ submit: (submit) => submitted.push(submit), cancel: (id) => cancelled.push(id) }, firstId)
+  const heard: Array<unknown> = []
+  const start = Effect.forkChild(
+    dispatcher.generate(request, {
+      onToken: (token) => heard.push(token),
+      onProgress: (...progress) => heard.push(progress)
+    }),
+    { startImmediately: true }
+  )
+  return { dispatcher, submitted, cancelled, heard, start, ids: () => submitted.map(({ id }) => id) }
+}
+
+describe("Dispatcher", () => {
+  it.effect("submits everything that a request says, and hands on what the engine says", () =>
+    Effect.gen(function*() {
+      const { dispatcher, heard, start, submitted } = make()
+      const fiber = yield* start
+      const { sampling, ...rest } = request
+      assert.deepStrictEqual(submitted, [{ id: 1, ...rest, ...sampling }])
+      dispatcher.progress(1, 1, 2)
+      dispatcher.token(1, 7)
+      dispatcher.token(99, 8)
+      dispatcher.done(1, "length", counts)
+      dispatcher.token(1, 9)
+      assert.deepStrictEqual(yield* Fiber.join(fiber), { reason: "length", ...counts })
+      assert.deepStrictEqual(heard, [[1, 2], 7])
+      assert.strictEqual(dispatcher.size, 0)
+    }))
+
+  it.effect("uses no id again before the engine has let go of it", () =>
+    Effect.gen(function*() {
+      const { dispatcher, ids, start } = make(0xffff_fffe)
+      const fibers = [yield* start, yield* start, yield* start]
+      assert.deepStrictEqual(ids(), [0xffff_fffe, 0xffff_ffff, 1])
+      for (const fiber of fibers) yield* Fiber.interrupt(fiber)
+      const wrapped = make(0xffff_ffff)
+      yield* wrapped.start
+      const cancelled = yield* wrapped.start
+      yield* Fiber.interrupt(cancelled)
+      wrapped.dispatcher.done(0xffff_ffff, "stop", counts)
+      assert.deepStrictEqual(wrapped.ids(), [0xffff_ffff, 1])
+      assert.strictEqual(wrapped.dispatcher.size, 1)
+      assert.strictEqual(dispatcher.size, 3)
+      dispatcher.done(0xffff_ffff, "cancelled", counts)
+      assert.strictEqual(dispatcher.size, 2)
+    }))
+
+  it.effect("goes round all ids and passes over those in flight", () =>
+    Effect.gen(function*() {
+      const { ids, start } = make(0xffff_ffff)
+      const first = yield* start
+      yield* start
+      yield* Fiber.interrupt(first)
+      const again = make(0xffff_ffff)
+      yield* again.start
+      yield* again.start
+      again.dispatcher.done(1, "stop", counts)
+      yield* again.start
+      assert.deepStrictEqual(ids(), [0xffff_ffff, 1])
+      assert.deepStrictEqual(again.ids(), [0xffff_ffff, 1, 2])
+    }))
+
+  it.effect("cancels what is interrupted and stops to call its listener", () =>
+    Effect.gen(function*() {
+      const { cancelled, dispatcher, heard, start } = make()
+      const fiber = yield* start
+      dispatcher.token(1, 7)
+      yield* Fiber.interrupt(fiber)
+      dispatcher.token(1, 8)
+      dispatcher.progress(1, 2, 2)
+      dispatcher.done(1, "cancelled", counts)
+      assert.deepStrictEqual(cancelled, [1])
+      assert.deepStrictEqual(heard, [7])
+      assert.strictEqual(dispatcher.size, 0)
+    }))
+
+  it.effect("does not cancel what has ended", () =>
+    Effect.gen(function*() {
+      const { cancelled, dispatcher, start } = make()
+      const fiber = yield* start
+      dispatcher.done(1, "stop", counts)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(cancelled, [])
+    }))
+
+  it.effect("fails what the engine fails, refuses, or cancels by itself", () =>
+    Effect.gen(function*() {
+      const { dispatcher, start } = make()
+      const fibers = [yield* start, yield* start, yield* start, yield* start]
+      dispatcher.failed(1, "rejected", "too long")
+      dispatcher.failed(2, "out_of_memory", "full")
+      dispatcher.failed(3, "invalid", "broken")
+      dispatcher.done(4, "cancelled", counts)
+      const reasons = yield* Effect.forEach(fibers, (fiber) => Effect.map(Effect.flip(Fiber.join(fiber)), ({ reason }) => reason))
+      assert.deepStrictEqual(reasons, ["Rejected", "OutOfMemory", "Internal", "Internal"])
+
+      const refusing = new Dispatcher({
+        submit() {
+          throw Object.assign(new Error("no such token"), { code: "invalid", subject: "tokens" })
+        },
+        cancel() {}
+      })
+      const error = yield* Effect.flip(refusing.generate(request, { onToken() {} }))
+      assert.deepInclude(error, { reason: "Rejected", code: "invalid", subject: "tokens", message: "no such token" })
+      assert.strictEqual(refusing.size, 0)
+    }))
+
+  it.effect("a listener that throws ends its request alone", () =>
+    Effect.gen(function*() {
+      const { cancelled, dispatcher, heard, start } = make()
+      const good = yield* start
+      const bad = yield* Effect.forkChild(
+        Effect.exit(dispatcher.generate(request, {
+          onToken: () => {
+            throw new Error("mine")
+          }
+        })),
+        { startImmediately: true }
+      )
+      dispatcher.token(2, 1)
+      dispatcher.token(2, 1)
+      dispatcher.token(1, 1)
+      assert.isTrue(Exit.hasDies(yield* Fiber.join(bad)))
+      assert.deepStrictEqual(cancelled, [2])
+      assert.deepStrictEqual(heard, [1])
+      yield* Fiber.interrupt(good)
+    }))
+
+  it.effect("fails everything when it is closed", () =>
+    Effect.gen(function*() {
+      const { cancelled, dispatcher, ids, start } = make()
+      const fibers = [yield* start, yield* start]
+      const error = new EngineError({ reason: "WorkerLost", message: "gone" })
+      dispatcher.close(error)
+      for (const fiber of [...fibers, yield* start]) assert.strictEqual(yield* Effect.flip(Fiber.join(fiber)), error)
+      assert.deepStrictEqual(ids(), [1, 2])
+      assert.deepStrictEqual(cancelled, [])
+    }))
+})
