@@ -19,6 +19,19 @@ export interface SettingsValue {
   readonly apiKey: string | undefined
 }
 
+/** What holds where nothing is said. */
+export const defaults: Omit<SettingsValue, "model"> = {
+  host: "127.0.0.1",
+  port: 8000,
+  contextLength: undefined,
+  slots: 4,
+  threads: undefined,
+  kvType: "f16",
+  cacheRamMib: 0,
+  apiKeyFile: undefined,
+  apiKey: undefined
+}
+
 /** A setting that cannot be used; `setting` is its name as a flag, without the dashes. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
   setting: Schema.String,
@@ -46,7 +59,10 @@ export type Given = { readonly [K in Name]?: (typeof fields)[K]["Type"] }
 
 const isName = (name: string): name is Name => Object.hasOwn(fields, name)
 
-const read = <K extends Name>(name: K, provider: ConfigProvider.ConfigProvider): Effect.Effect<(typeof fields)[K]["Type"] | undefined, SettingsError> => {
+const read = <K extends Name>(
+  name: K,
+  provider: ConfigProvider.ConfigProvider
+): Effect.Effect<(typeof fields)[K]["Type"] | undefined, SettingsError> => {
   const codec: Schema.Codec<(typeof fields)[K]["Type"], unknown> = Schema.toCodecStringTree(fields[name])
   return Config.schema(codec, name).pipe(Config.withDefault(undefined)).parse(provider).pipe(
     Effect.mapError((error) => new SettingsError({ setting: name, message: firstLine(error.cause.message) }))
@@ -67,18 +83,20 @@ export const resolve = Effect.fnUntraced(function*(sources: {
     return yield* new SettingsError({ setting: unknown, message: `no such setting; known are ${Object.keys(fields).join(", ")}` })
   }
   const provider = ConfigProvider.fromUnknown(sources.flags).pipe(
-    ConfigProvider.orElse(ConfigProvider.fromEnvRecord(sources.environment).pipe(ConfigProvider.constantCase, ConfigProvider.nested("MASHBOX"))),
+    ConfigProvider.orElse(
+      ConfigProvider.fromEnvRecord(sources.environment).pipe(ConfigProvider.constantCase, ConfigProvider.nested("MASHBOX"))
+    ),
     ConfigProvider.orElse(ConfigProvider.fromUnknown(sources.file))
   )
   const value: SettingsValue = {
     model: (yield* read("model", provider)) ?? sources.defaultModel,
-    host: (yield* read("host", provider)) ?? "127.0.0.1",
-    port: (yield* read("port", provider)) ?? 8000,
+    host: (yield* read("host", provider)) ?? defaults.host,
+    port: (yield* read("port", provider)) ?? defaults.port,
     contextLength: yield* read("ctx", provider),
-    slots: (yield* read("slots", provider)) ?? 4,
+    slots: (yield* read("slots", provider)) ?? defaults.slots,
     threads: yield* read("threads", provider),
-    kvType: (yield* read("kv-type", provider)) ?? "f16",
-    cacheRamMib: (yield* read("cache-ram", provider)) ?? 0,
+    kvType: (yield* read("kv-type", provider)) ?? defaults.kvType,
+    cacheRamMib: (yield* read("cache-ram", provider)) ?? defaults.cacheRamMib,
     apiKeyFile: yield* read("api-key-file", provider),
     apiKey: yield* read("api-key", provider)
   }

@@ -1,5 +1,6 @@
 import { Cause, Console, Effect, Schema } from "effect"
 import { CliError } from "effect/cli"
+import { AuthError } from "../auth/Auth.ts"
 import { EngineError, ModelError } from "../domain/Errors.ts"
 import { SettingsError } from "../Settings.ts"
 
@@ -10,7 +11,7 @@ export class ListenError extends Schema.TaggedError<ListenError>()("ListenError"
   code: Schema.String
 }) {}
 
-const StartError = Schema.Union([SettingsError, ModelError, EngineError, ListenError])
+const StartError = Schema.Union([SettingsError, ModelError, EngineError, AuthError, ListenError])
 type StartError = typeof StartError.Type
 
 const listenAdvice: Readonly<Record<string, string>> = {
@@ -29,6 +30,7 @@ export const describe = (error: StartError): string => {
       return `cannot listen on ${error.host}:${error.port} (${error.code}): ${listenAdvice[error.code] ?? "see --host and --port"}`
     case "ModelError":
     case "EngineError":
+    case "AuthError":
       return error.message
   }
 }
@@ -38,5 +40,7 @@ export const reportFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> 
   if (Cause.hasInterruptsOnly(cause)) return Effect.void
   const error = Cause.squash(cause)
   if (CliError.isCliError(error)) return Effect.void
-  return Console.error(`mashbox: ${Schema.is(StartError)(error) ? describe(error) : `internal error, please report it\n${Cause.pretty(cause)}`}`)
+  return Console.error(
+    `mashbox: ${Schema.is(StartError)(error) ? describe(error) : `internal error, please report it\n${Cause.pretty(cause)}`}`
+  )
 }

@@ -1,0 +1,111 @@
+import { Console, Effect, Layer, Option, Record } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { HttpServer, type HttpServerError } from "effect/http"
+import { join } from "node:path"
+import { ServedModel } from "../domain/ServedModel.ts"
+import { Engine } from "../engine/Engine.ts"
+import { projectRoot } from "../engine/EnginePaths.ts"
+import * as Mashbox from "../Mashbox.ts"
+import * as Settings from "../Settings.ts"
+import * as JsonLogger from "../telemetry/JsonLogger.ts"
+import * as Traces from "../telemetry/Traces.ts"
+import { readConfigFile } from "./configFile.ts"
+import { ListenError } from "./Failure.ts"
+import { progressBar, readyLine } from "./Status.ts"
+
+const bundledModel = join(projectRoot, "models", "mashbox-demo.gguf")
+
+const flags = {
+  host: Flag.String("host").pipe(
+    Flag.withDescription("Address to listen on (127.0.0.1); one that is not loopback needs a key"),
+    Flag.optional
+  ),
+  port: Flag.Int("port").pipe(Flag.withDescription("Port to listen on (8000); 0 takes a free one"), Flag.optional),
+  ctx: Flag.Int("ctx").pipe(
+    Flag.withDescription("Context of each slot in tokens (the model's own, lowered to what fits)"),
+    Flag.optional
+  ),
+  slots: Flag.Int("slots").pipe(Flag.withDescription("Requests decoded together (4)"), Flag.optional),
+  threads: Flag.Int("threads").pipe(Flag.withDescription("Threads of the engine (every available core)"), Flag.optional),
+  "kv-type": Flag.Literals("kv-type", ["f16", "f32"]).pipe(Flag.withDescription("Type of cached keys and values (f16)"), Flag.optional),
+  "cache-ram": Flag.Int("cache-ram").pipe(
+    Flag.withDescription("MiB of host memory for saved prompts (0)"),
+    Flag.optional
+  ),
+  "api-key-file": Flag.String("api-key-file").pipe(
+    Flag.withDescription("File of keys, one a line, `name:key` to name a tenant; read again when it changes"),
+    Flag.optional
+  )
+}
+
+/** Shows on a terminal how far the model has been loaded, until it is ready. */
+const showLoading = Effect.gen(function*() {
+  const engine = yield* Engine
+  if (!process.stderr.isTTY) return yield* Effect.never
+  return yield* Effect.gen(function*() {
+    const status = yield* engine.status
+    if (status._tag === "Loading") process.stderr.write(`\r\x1b[KLoading the model ${progressBar(status.progress)}`)
+    yield* Effect.sleep("100 millis")
+  }).pipe(Effect.forever, Effect.ensuring(Effect.sync(() => process.stderr.write("\r\x1b[K"))))
+})
+
+const urlOf = ({ address }: HttpServer.HttpServer["Service"], host: string) =>
+  "port" in address ? `http://${host.includes(":") ? `[${host}]` : host}:${address.port}` : address.path
+
+/** A second Ctrl-C does not wait for running requests. */
+const stopAtOnceOnSecondSignal = Effect.sync(() => {
+  let signals = 0
+  const onSignal = () => {
+    signals++
+    if (signals === 1) process.stderr.write("Finishing the running requests; press Ctrl-C again to stop at once.\n")
+    else process.exit(130)
+  }
+  process.on("SIGINT", onSignal)
+})
+
+const serve = Effect.fnUntraced(function*(settings: Settings.SettingsValue) {
+  const served = Effect.gen(function*() {
+    const engine = yield* Engine
+    const model = yield* Effect.raceFirst(engine.ready, showLoading)
+    const { id } = yield* ServedModel
+    yield* Console.error(readyLine(urlOf(yield* HttpServer.HttpServer, settings.host), id, model))
+    return yield* Effect.never
+  })
+  return yield* served.pipe(
+    Effect.provide(Mashbox.layer.pipe(Layer.provideMerge(Settings.Settings.layer(settings)))),
+    Effect.catchTag(
+      "ServeError",
+      (error: HttpServerError.ServeError) => new ListenError({ host: settings.host, port: settings.port, code: listenCode(error.cause) })
+    )
+  )
+})
+
+const listenCode = (cause: unknown) => typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : "unknown"
+
+export const run = Command.make(
+  "run",
+  {
+    model: Argument.String("model").pipe(
+      Argument.withDescription("Path of a GGUF file, the first part of a split one; without it the small bundled model"),
+      Argument.optional
+    ),
+    ...flags,
+    config: Flag.String("config").pipe(Flag.withDescription("TOML file of settings"), Flag.optional)
+  },
+  Effect.fnUntraced(function*({ config, ...given }) {
+    const file = yield* readConfigFile(Option.getOrUndefined(config), process.env)
+    const settings = yield* Settings.resolve({
+      flags: Record.getSomes<string, string | number>(given),
+      environment: process.env,
+      file,
+      defaultModel: bundledModel
+    })
+    yield* stopAtOnceOnSecondSignal
+    return yield* serve(settings).pipe(Effect.provide(Layer.mergeAll(JsonLogger.layer(), Traces.layer)))
+  })
+).pipe(
+  Command.withDescription(
+    "Serve a model at http://HOST:PORT/v1. It answers 503 while the model loads; Ctrl-C finishes the running requests, a second one stops at once."
+  ),
+  Command.withShortDescription("Serve a model")
+)
