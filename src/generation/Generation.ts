@@ -111,7 +111,7 @@ const generate = (
   Effect.gen(function*() {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    const pipeline = makePipeline(sink.push)
+    const pipeline = makePipeline((event) => sink.push(event))
     const stopped = Deferred.makeUnsafe<EngineResult>()
     const startedAt = now()
     let firstTokenAt = 0

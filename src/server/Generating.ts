@@ -38,7 +38,7 @@ class Collector implements OutputSink {
 /** Generates, and answers as one body or as a stream. */
 export const answer = (
   generating: Generating
-): Effect.Effect<HttpServerResponse.HttpServerResponse, GenerationError | RequestRefused, Generation | RequestRecord | Scope.Scope> =>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, GenerationError | RequestRefused, Generation | Scope.Scope> =>
   Effect.gen(function*() {
     const generation = yield* Generation
     const record = yield* RequestRecord

@@ -24,7 +24,10 @@ export interface RequestRecordValue {
   firstOutputMs?: number
 }
 
-export class RequestRecord extends Context.Service<RequestRecord, RequestRecordValue>()("mashbox/server/RequestRecord") {}
+/** The record of the request that is being answered; the guards set it. */
+export const RequestRecord = Context.Reference<RequestRecordValue>("mashbox/server/RequestRecord", {
+  defaultValue: () => ({ id: "", method: "", route: "", tenant: "local", status: 0, outcome: "ok" })
+})
 
 /** A client's session name, of which only a hash is ever shown. */
 export const sessionTag = (name: string): string => createHash("sha256").update(name).digest("hex").slice(0, 12)

@@ -12,7 +12,7 @@ import { RequestRecord } from "./RequestRecord.ts"
 const answered = <A, R>(effect: Effect.Effect<A, GenerationError | RequestRefused, R>) =>
   Effect.catch(
     effect,
-    (error): Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpServerRequest.HttpServerRequest | RequestRecord> =>
+    (error): Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpServerRequest.HttpServerRequest> =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
         const record = yield* RequestRecord

@@ -43,7 +43,11 @@ const makeNodeServer = (): NodeServer => {
 }
 
 /** The routes behind the guards, on whatever `HttpServer` there is. */
-export const layerApp = HttpRouter.serve(Layer.mergeAll(Routes.layer, Guards.layer), { disableLogger: true, disableListenLog: true })
+export const layerApp = HttpRouter.serve(Layer.mergeAll(Routes.layer, Guards.layer), {
+  disableLogger: true,
+  disableListenLog: true,
+  routerConfig: { ignoreDuplicateSlashes: false, ignoreTrailingSlash: true, maxParamLength: 512 }
+})
 
 /**
  * The server on the host and port of the settings. When its scope closes it stops taking connections, refuses new requests on those it has,

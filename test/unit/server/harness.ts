@@ -1,7 +1,9 @@
 import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Effect, Layer, Logger, Scope } from "effect"
+import { ByteSize, Effect, Layer, Logger, Schema, type Scope } from "effect"
 import { HttpIncomingMessage, HttpServer } from "effect/http"
 import { createServer } from "node:http"
+import { ChatCompletion } from "../../../schema/openai/Chat.ts"
+import { ErrorBody } from "../../../schema/openai/Common.ts"
 import { Auth } from "../../../src/auth/Auth.ts"
 import { TemplateError } from "../../../src/domain/Errors.ts"
 import { ServedModel } from "../../../src/domain/ServedModel.ts"
@@ -148,3 +150,12 @@ export const user = (content: string) => [{ role: "user", content }]
 export const eventually = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
+
+const readAnswer = Schema.decodeUnknownPromise(ChatCompletion)
+const readError = Schema.decodeUnknownPromise(ErrorBody)
+
+/** A body that must be an answer. */
+export const answerOf = async (response: Promise<Response>): Promise<ChatCompletion> => readAnswer(await (await response).json())
+
+/** A body that must be an error. */
+export const errorOf = async (response: Response): Promise<ErrorBody["error"]> => (await readError(await response.json())).error
