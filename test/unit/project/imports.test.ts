@@ -13,11 +13,21 @@ const allowed: Record<string, { readonly folders: ReadonlyArray<string>; readonl
   "src/prompt": { folders: ["src/domain", "src/tokenizer"] },
   "src/engine": { folders: ["src/domain"] },
   "src/models": { folders: ["src/domain"] },
-  "src/auth": { folders: ["src/domain"] },
+  "src/auth": { folders: ["src/domain", "src/Settings.ts"] },
   "src/telemetry": { folders: ["src/domain"] },
-  "src/generation": { folders: ["src/domain", "src/engine", "src/tokenizer", "src/prompt", "src/models", "src/telemetry"] },
+  "src/generation": { folders: ["src/domain", "src/engine", "src/tokenizer", "src/prompt", "src/models", "src/telemetry", "src/Settings.ts"] },
   "src/server": {
-    folders: ["schema", "src/domain", "src/dialect", "src/generation", "src/engine", "src/auth", "src/telemetry", "src/models", "src/Settings.ts"]
+    folders: [
+      "schema",
+      "src/domain",
+      "src/dialect",
+      "src/generation",
+      "src/engine",
+      "src/auth",
+      "src/telemetry",
+      "src/models",
+      "src/Settings.ts"
+    ]
   }
 }
 
@@ -27,7 +37,11 @@ const sources = (folder: string) =>
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
 
 const importsOf = (file: string) =>
-  [...readFileSync(join(root, file), "utf8").matchAll(/^(?:import|export)\b[^"';]*?from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm)]
+  [
+    ...readFileSync(join(root, file), "utf8").matchAll(
+      /^(?:import|export)\b[^"';]*?from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm
+    )
+  ]
     .map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? "")
 
 /** The folder (or single file of `src`) that a path belongs to. */
