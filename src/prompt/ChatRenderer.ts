@@ -80,7 +80,8 @@ export class ChatRenderer {
     this.preparation = probe((messages, tools) => {
       try {
         return textOf(this.#run(messages, tools, [], 0, probeBudget))
-      } catch {
+      } catch (cause) {
+        if (cause instanceof BudgetError) throw cause
         return undefined
       }
     })

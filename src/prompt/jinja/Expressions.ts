@@ -6,7 +6,7 @@ import { negate, operator } from "./Operators.ts"
 import { iterate, numberOf } from "./PythonEquality.ts"
 import { stringOf } from "./PythonText.ts"
 import type { Scope } from "./Scope.ts"
-import { type Call, type Identifier, negatedTestPrefix, type Node, testPrefix } from "./Syntax.ts"
+import { type Call, type Identifier, negatedTestPrefix, type Node, testPrefix, tupleFilter } from "./Syntax.ts"
 import { test } from "./Tests.ts"
 import {
   Callable,
@@ -108,6 +108,7 @@ export const compileFilter = (node: Identifier | Call, operand: Expression): Exp
   if (callee.type !== "Identifier") throw new JinjaError("a filter is a name")
   const name = callee.value
   const args = node.type === "CallExpression" ? compileArguments(node.args) : undefined
+  if (name === tupleFilter) return (scope) => new Tuple(iterate(operand(scope), scope.run))
   if (name.startsWith(negatedTestPrefix)) return compileTest(name.slice(negatedTestPrefix.length), true, operand, args)
   if (name.startsWith(testPrefix)) return compileTest(name.slice(testPrefix.length), false, operand, args)
   const applied: Filter | undefined = filter(name)

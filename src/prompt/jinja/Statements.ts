@@ -168,7 +168,6 @@ const compileFor = (node: Extract<Node, { type: "For" }>): Statement => {
         return isTrue(condition(inner))
       })
     }
-    if (items.length === 0) return otherwise(scope.child(), out)
     const loop = new Loop(items, depth, (again) => {
       const nested = new TextBuilder()
       scope.run.enter()
@@ -176,14 +175,18 @@ const compileFor = (node: Extract<Node, { type: "For" }>): Statement => {
       scope.run.leave()
       return nested.finish()
     })
+    let completed = false
     for (; loop.index < items.length; loop.index++) {
       scope.run.step()
       const inner = scope.child()
       inner.set("loop", loop.value)
       assign(inner, items[loop.index] ?? null)
-      if (body(inner, out) === "break") break
+      const outcome = body(inner, out)
+      if (outcome === "break") break
+      if (outcome === "done") completed = true
     }
-    return "done"
+    // Jinja's own rule: the else block runs unless an iteration got to its end
+    return completed ? "done" : otherwise(scope.child(), out)
   }
   return (scope, out) => iterateOver(iterable(scope), scope, out, 0)
 }

@@ -62,8 +62,9 @@ interface Program {
 type Token = ReturnType<typeof tokenize>[number]
 type TokenType = Token["type"]
 
-/** The loop variable that stands for a `with` block, and the filter names that stand for tests with an argument. */
+/** The loop variable that stands for a `with` block; the filter names that stand for a tuple of a list's items and for tests with an argument. */
 export const withVariable = " with"
+export const tupleFilter = " tuple"
 export const testPrefix = "is "
 export const negatedTestPrefix = "is not "
 
@@ -87,7 +88,7 @@ const withoutRawBlocks = (source: string): string => {
     const close = endRawTag.exec(body)
     if (close === null) throw new JinjaError("raw without endraw")
     let text = body.slice(0, close.index)
-    text = open[3] === "-" ? text.trimStart() : text.replace(/^\n/, "")
+    if (open[3] === "-") text = text.trimStart()
     text = close[1] === "-" ? text.trimEnd() : text.replace(/(^|\n)[ \t]*$/, "$1")
     result += `${rest.slice(0, open.index)}{{${open[2]} ${asLiteral(text)} ${close[2]}}}`
     rest = body.slice(close.index + close[0].length)
@@ -102,112 +103,138 @@ const closing: Readonly<Partial<Record<TokenType, TokenType>>> = {
   OpenCurlyBracket: "CloseCurlyBracket"
 }
 
-/** Index after the bracket that closes the one at `start`. */
-const afterGroup = (tokens: ReadonlyArray<Token>, start: number): number => {
-  const expected: Array<TokenType> = []
-  for (let i = start; i < tokens.length; i++) {
-    const type = tokens[i]?.type
-    const close = type === undefined ? undefined : closing[type]
-    if (close !== undefined) expected.push(close)
-    else if (type === expected.at(-1)) expected.pop()
-    if (expected.length === 0) return i + 1
-  }
-  return tokens.length
-}
-
-const notAnArgument = new Set(["and", "or", "else", "if", "in", "is", "not", "recursive"])
-const literals: ReadonlySet<TokenType> = new Set<TokenType>(["NumericLiteral", "StringLiteral"])
-
-/** Index after the primary expression with its member accesses that starts at `start`; `start` when none does. */
-const afterOperand = (tokens: ReadonlyArray<Token>, start: number): number => {
-  const first = tokens[start]
-  if (first === undefined) return start
-  let at = start
-  if (closing[first.type] !== undefined) at = afterGroup(tokens, start)
-  else if (literals.has(first.type) || (first.type === "Identifier" && !notAnArgument.has(first.value))) at = start + 1
-  else return start
-  for (let type = tokens[at]?.type;; type = tokens[at]?.type) {
-    if (type === "Dot") at += 2
-    else if (type === "OpenParen" || type === "OpenSquareBracket") at = afterGroup(tokens, at)
-    else return at
-  }
+/** For every opening bracket, the index after the one that closes it. */
+const groupEnds = (tokens: ReadonlyArray<Token>): ReadonlyMap<number, number> => {
+  const ends = new Map<number, number>()
+  const open: Array<readonly [index: number, close: TokenType]> = []
+  tokens.forEach(({ type }, index) => {
+    const close = closing[type]
+    if (close !== undefined) open.push([index, close])
+    else if (type === open.at(-1)?.[1]) ends.set(open.pop()?.[0] ?? 0, index + 1)
+  })
+  return ends
 }
 
 const isWord = (candidate: Token | undefined, value: string): boolean => candidate?.type === "Identifier" && candidate.value === value
 
-/** Tokens of `a = x, b = y` as those of `{"a": x, "b": y}`. */
-const assignments = (tokens: ReadonlyArray<Token>): Array<Token> => {
-  const result = [token("OpenCurlyBracket", "{")]
-  let at = 0
-  while (at < tokens.length) {
-    const name = tokens[at]
-    if (name?.type !== "Identifier" || tokens[at + 1]?.type !== "Equals") throw new JinjaError("with needs assignments")
-    let end = at + 2
-    while (end < tokens.length && tokens[end]?.type !== "Comma") {
-      end = closing[tokens[end]?.type ?? "Comma"] === undefined ? end + 1 : afterGroup(tokens, end)
-    }
-    result.push(token("StringLiteral", name.value), token("Colon", ":"), ...rewritten(tokens.slice(at + 2, end)), token("Comma", ","))
-    at = end + 1
-  }
-  return [...result, token("CloseCurlyBracket", "}")]
-}
+const notAnArgument = new Set(["and", "or", "else", "if", "in", "is", "not", "recursive"])
+const keywords = new Set(["and", "or", "not", "in", "is", "if", "else", "elif", "set", "for", "call", "with"])
+
+/** Whether a parenthesis after this token groups an expression and is no call. */
+const groups = (before: Token | undefined): boolean =>
+  before === undefined ||
+  !(before.type === "CloseParen" || before.type === "CloseSquareBracket" || (before.type === "Identifier" && !keywords.has(before.value)))
 
 /**
- * Tokens with what the parser lacks said in what it has: numbers with an exponent, tests with an argument (as filters), `with` (as a loop over
- * its assignments). `recursive` is dropped: every `loop` can be called.
+ * Says with the parser's own tokens what it lacks: numbers with an exponent, tuples that are empty or end in a comma, tests with an argument (as
+ * filters), `with` (as a loop over its assignments). `recursive` is dropped: every `loop` can be called.
  */
-const rewritten = (tokens: ReadonlyArray<Token>): Array<Token> => {
-  const result: Array<Token> = []
-  let inFor = false
-  let at = 0
-  while (at < tokens.length) {
-    const current = tokens[at]
-    const next = tokens[at + 1]
-    if (current === undefined) break
-    if (current.type === "OpenStatement" && next?.type === "Identifier") {
-      inFor = next.value === "for"
-      if (next.value === "with") {
-        const end = tokens.findIndex((candidate, index) => index > at && candidate.type === "CloseStatement")
-        if (end < 0) throw new JinjaError("with is not closed")
-        result.push(current, token("Identifier", "for"), token("Identifier", withVariable), token("Identifier", "in"))
-        result.push(...assignments(tokens.slice(at + 2, end)))
-        at = end
-        continue
-      }
-      if (next.value === "endwith") {
-        result.push(current, token("Identifier", "endfor"))
-        at += 2
-        continue
-      }
-    } else if (current.type === "NumericLiteral" && next?.type === "Identifier" && /^e\d*$/i.test(next.value)) {
+class Rewriter {
+  readonly result: Array<Token> = []
+  readonly #tokens: ReadonlyArray<Token>
+  readonly #ends: ReadonlyMap<number, number>
+  #inFor = false
+
+  constructor(tokens: ReadonlyArray<Token>) {
+    this.#tokens = tokens
+    this.#ends = groupEnds(tokens)
+    this.#rewrite(0, tokens.length)
+  }
+
+  #rewrite(start: number, end: number): void {
+    let at = start
+    while (at < end) at = this.#construct(at)
+  }
+
+  /** Copies or replaces what begins at `at`; the index after it. */
+  #construct(at: number): number {
+    const current = this.#tokens[at]
+    const next = this.#tokens[at + 1]
+    if (current?.type === "OpenStatement" && next?.type === "Identifier") {
+      this.#inFor = next.value === "for"
+      if (next.value === "with") return this.#with(at)
+      if (next.value === "endwith") return this.#put(at + 2, current, token("Identifier", "endfor"))
+    } else if (current?.type === "NumericLiteral" && next?.type === "Identifier" && /^e\d*$/i.test(next.value)) {
       const signed = next.value.length === 1
       const mantissa = current.value.includes(".") ? current.value : `${current.value}.0`
-      const exponent = signed ? `e${tokens[at + 2]?.value ?? ""}${tokens[at + 3]?.value ?? ""}` : next.value
-      result.push(token("NumericLiteral", mantissa + exponent))
-      at += signed ? 4 : 2
-      continue
-    } else if (isWord(current, "recursive") && inFor && next?.type === "CloseStatement" && !isWord(tokens[at - 1], "in")) {
-      at++
-      continue
-    } else if (isWord(current, "is") && result.at(-1)?.type !== "Dot") {
-      const negated = isWord(next, "not")
-      const name = tokens[at + (negated ? 2 : 1)]
-      const start = at + (negated ? 3 : 2)
-      const end = afterOperand(tokens, start)
-      if (name?.type === "Identifier" && end > start) {
-        const argument = rewritten(tokens.slice(start, end))
-        result.push(token("Pipe", "|"), token("Identifier", (negated ? negatedTestPrefix : testPrefix) + name.value))
-        result.push(
-          ...(tokens[start]?.type === "OpenParen" ? argument : [token("OpenParen", "("), ...argument, token("CloseParen", ")")])
-        )
-        at = end
-        continue
-      }
+      const exponent = signed ? `e${this.#tokens[at + 2]?.value ?? ""}${this.#tokens[at + 3]?.value ?? ""}` : next.value
+      return this.#put(at + (signed ? 4 : 2), token("NumericLiteral", mantissa + exponent))
+    } else if (current?.type === "OpenParen" && groups(this.result.at(-1))) {
+      const end = this.#ends.get(at) ?? at
+      if (end === at + 2 || this.#tokens[end - 2]?.type === "Comma") return this.#tuple(at, end)
+    } else if (isWord(current, "recursive") && this.#inFor && next?.type === "CloseStatement" && !isWord(this.#tokens[at - 1], "in")) {
+      return at + 1
+    } else if (isWord(current, "is") && this.result.at(-1)?.type !== "Dot") {
+      return this.#test(at)
     }
-    result.push(current)
-    at++
+    return current === undefined ? at + 1 : this.#put(at + 1, current)
   }
-  return result
+
+  #put(after: number, ...tokens: ReadonlyArray<Token>): number {
+    this.result.push(...tokens)
+    return after
+  }
+
+  #tuple(at: number, end: number): number {
+    this.result.push(token("OpenParen", "("), token("OpenSquareBracket", "["))
+    this.#rewrite(at + 1, end - 1)
+    this.result.push(token("CloseSquareBracket", "]"), token("Pipe", "|"), token("Identifier", tupleFilter))
+    return this.#put(end, token("CloseParen", ")"))
+  }
+
+  #test(at: number): number {
+    const negated = isWord(this.#tokens[at + 1], "not")
+    const name = this.#tokens[at + (negated ? 2 : 1)]
+    const start = at + (negated ? 3 : 2)
+    const end = this.#afterOperand(start)
+    if (name?.type !== "Identifier" || end === start) return this.#put(at + 1, token("Identifier", "is"))
+    this.result.push(token("Pipe", "|"), token("Identifier", (negated ? negatedTestPrefix : testPrefix) + name.value))
+    const isCall = this.#tokens[start]?.type === "OpenParen"
+    if (!isCall) this.result.push(token("OpenParen", "("))
+    this.#rewrite(start, end)
+    return isCall ? end : this.#put(end, token("CloseParen", ")"))
+  }
+
+  /** Index after the primary expression with its member accesses that starts at `start`; `start` when none does. */
+  #afterOperand(start: number): number {
+    const first = this.#tokens[start]
+    if (first === undefined) return start
+    let at = start + 1
+    if (closing[first.type] !== undefined) at = this.#ends.get(start) ?? start
+    else if (
+      first.type === "Identifier"
+        ? notAnArgument.has(first.value)
+        : first.type !== "NumericLiteral" && first.type !== "StringLiteral"
+    ) {
+      return start
+    }
+    for (let type = this.#tokens[at]?.type;; type = this.#tokens[at]?.type) {
+      if (type === "Dot") at += 2
+      else if (type === "OpenParen" || type === "OpenSquareBracket") at = this.#ends.get(at) ?? this.#tokens.length
+      else return at
+    }
+  }
+
+  /** `with a = x, b = y` as `for … in {"a": x, "b": y}`. */
+  #with(start: number): number {
+    let at = start + 2
+    this.result.push(token("OpenStatement", "{%"), token("Identifier", "for"), token("Identifier", withVariable), token("Identifier", "in"))
+    this.result.push(token("OpenCurlyBracket", "{"))
+    while (this.#tokens[at]?.type !== "CloseStatement") {
+      const name = this.#tokens[at]
+      if (name?.type !== "Identifier" || this.#tokens[at + 1]?.type !== "Equals") throw new JinjaError("with needs assignments")
+      let end = at + 2
+      for (let type = this.#tokens[end]?.type; type !== "Comma" && type !== "CloseStatement"; type = this.#tokens[end]?.type) {
+        if (type === undefined) throw new JinjaError("with is not closed")
+        end = this.#ends.get(end) ?? end + 1
+      }
+      this.result.push(token("StringLiteral", name.value), token("Colon", ":"))
+      this.#rewrite(at + 2, end)
+      this.result.push(token("Comma", ","))
+      at = this.#tokens[end]?.type === "Comma" ? end + 1 : end
+    }
+    return this.#put(at, token("CloseCurlyBracket", "}"))
+  }
 }
 
 /** Parses a template with the settings of transformers. Throws an Error whose message has one line. */
@@ -215,6 +242,6 @@ export const parseTemplate = (source: string): ReadonlyArray<Node> => {
   if (source.length > maximumSize) throw new JinjaError(`the template is longer than ${maximumSize} characters`)
   if (tooMuchSpace.test(source)) throw new JinjaError("the template has more than 1000 white-space characters in a row")
   const tokens = tokenize(withoutRawBlocks(source), { lstrip_blocks: true, trim_blocks: true })
-  const program = parse(rewritten(tokens)) as Program
+  const program = parse(new Rewriter(tokens).result) as Program
   return program.body
 }
