@@ -9,7 +9,7 @@ import { createInterface } from "node:readline"
 
 const runs = 7
 const budget = { readyMs: 600, rssMiB: 110 }
-const cli = new URL("../dist/cli.js", import.meta.url).pathname
+const cli = new URL("../bin/mashbox.js", import.meta.url).pathname
 
 const median = (values: ReadonlyArray<number>) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 const residentMiB = (pid: number) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024

@@ -1,7 +1,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Runtime } from "effect"
-import { Command } from "effect/cli"
+import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import { reportFailure } from "./cli/Failure.ts"
 import { run } from "./cli/run.ts"
@@ -25,9 +25,13 @@ const mashbox = Command.make("mashbox").pipe(
 const teardown: Runtime.Teardown = (exit, onExit) =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? process.exit(0) : Runtime.defaultTeardown(exit, onExit)
 
+// Started by the launcher on another Node: end with it, also when it is killed.
+process.once("disconnect", () => process.kill(process.pid, "SIGTERM"))
+process.channel?.unref()
+
 mashbox.pipe(
   Command.run({ version: packageJson.version }),
   Effect.tapCause(reportFailure),
-  Effect.provide(NodeServices.layer),
+  Effect.provide([NodeServices.layer, CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })]),
   (program) => NodeRuntime.runMain(program, { disableErrorReporting: true, teardown })
 )
