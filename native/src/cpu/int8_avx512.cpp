@@ -145,64 +145,80 @@ template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_
   }
 }
 
-/// What the matrix kernel reads of an activation row besides its codes: per block (per half block with factors) the correction for
-/// the codes' offset, and the scaled sum for minimums.
-struct Corrections {
-  int32_t* offset;
-  float* sum;
+/// One 32-value block of sixteen activation rows, as the matrix kernel reads it: lanes = activation rows.
+struct ColumnBlock {
+  int32_t word[8][16]; ///< four consecutive codes
+  float scale[16];
+  int32_t correction[2][16]; ///< for the weight codes' offset: per block, or per half block with factors
+  float sum[16];             ///< scale · sum of the codes, for minimums
 };
+constexpr size_t TileColumns = 16;
+/// Activation rows that are laid out at a time: their blocks should stay in the second-level cache.
+constexpr size_t PassColumns = 64;
 
-template <class Format> size_t correctionWords(size_t blocks) { return Format::hasFactors ? 2 * blocks : blocks; }
-
-template <class Format> void prepare(const Column& x, size_t blocks, Corrections to) {
-  for (size_t b = 0; b < blocks; ++b) {
-    const int32_t first = x.sum16[2 * b], second = x.sum16[2 * b + 1];
-    if constexpr (Format::hasFactors) {
-      to.offset[2 * b] = -Format::offset * first;
-      to.offset[2 * b + 1] = -Format::offset * second;
-    } else {
-      to.offset[b] = -Format::offset * (first + second);
+/// Lays out activation rows [m, m + count) of x, in the panel's order of blocks.
+template <class Format> void layOut(const Activations& x, size_t m, size_t count, ColumnBlock* to) {
+  const size_t blocks = x.length / 32, groups = (blocks + 7) / 8;
+  const __mmask16 present = firstLanes(count);
+  const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i stride = _mm512_mullo_epi32(lane, _mm512_set1_epi32(int(blocks)));
+  const __m512i zero = _mm512_setzero_si512();
+  alignas(64) int8_t rows[16][32] = {};
+  for (unsigned j = 0; j < 8; ++j, to += groups)
+    for (size_t b = LaneOrder[j], g = 0; b < blocks; b += 8, ++g) {
+      ColumnBlock& block = to[g];
+      for (size_t c = 0; c < count; ++c)
+        _mm256_store_si256(reinterpret_cast<__m256i*>(rows[c]), load256(x.q + (m + c) * x.length + 32 * b));
+      __m512i word[8];
+      transpose16x8(rows, word);
+      for (int k = 0; k < 8; ++k) _mm512_storeu_si512(block.word[k], word[k]);
+      const __m512 scale = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), present, stride, x.scale + m * blocks + b, 4);
+      const __m512i sums = _mm512_mask_i32gather_epi32(zero, present, stride, x.sum16 + 2 * (m * blocks + b), 4);
+      const __m512i total = _mm512_madd_epi16(sums, _mm512_set1_epi16(1));
+      _mm512_storeu_ps(block.scale, scale);
+      if constexpr (Format::hasFactors) {
+        const __m512i first = _mm512_srai_epi32(_mm512_slli_epi32(sums, 16), 16), second = _mm512_srai_epi32(sums, 16);
+        _mm512_storeu_si512(block.correction[0], _mm512_mullo_epi32(first, _mm512_set1_epi32(-Format::offset)));
+        _mm512_storeu_si512(block.correction[1], _mm512_mullo_epi32(second, _mm512_set1_epi32(-Format::offset)));
+      } else if constexpr (Format::offset != 0) {
+        _mm512_storeu_si512(block.correction[0], _mm512_mullo_epi32(total, _mm512_set1_epi32(-Format::offset)));
+      }
+      if constexpr (Format::hasMin) _mm512_storeu_ps(block.sum, _mm512_mul_ps(scale, _mm512_cvtepi32_ps(total)));
     }
-    if constexpr (Format::hasMin) to.sum[b] = x.scale[b] * float(first + second);
-  }
 }
 
-inline __m512i broadcastWord(const int8_t* at) {
-  int32_t word;
-  std::memcpy(&word, at, sizeof word);
-  return _mm512_set1_epi32(word);
+/// Words [first, last) of a block against `Columns` activation rows.
+template <class Format, int Columns> void multiplyWords(const __m512i* code, int first, int last, const ColumnBlock& x, size_t c0, int half, __m512i sum[Columns]) {
+  for (int c = 0; c < Columns; ++c) sum[c] = Format::offset == 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(x.correction[half][c0 + c]);
+  for (int k = first; k < last; ++k)
+    for (int c = 0; c < Columns; ++c) sum[c] = _mm512_dpbusd_epi32(sum[c], code[k], _mm512_set1_epi32(x.word[k][c0 + c]));
 }
 
-/// Sixteen weight rows against `Columns` activation rows.
-template <class Format, int Columns> void multiplyPanel(const PanelBlock* panel, size_t blocks, const Column* x, const Corrections* corrections, size_t r, __mmask16 rows) {
+/// Sixteen weight rows against activation rows [c0, c0 + Columns) of a tile.
+template <class Format, int Columns>
+void multiplyPanel(const PanelBlock* panel, const ColumnBlock* x, size_t c0, size_t blocks, float* out, size_t outStride, __mmask16 rows) {
   const size_t groups = (blocks + 7) / 8;
   __m512 pending[3][Columns];
   for (unsigned j = 0; j < 8; ++j) {
     __m512 acc[Columns];
     for (__m512& a : acc) a = _mm512_setzero_ps();
     const PanelBlock* block = panel + j * groups;
-    for (size_t b = LaneOrder[j]; b < blocks; b += 8, ++block) {
+    const ColumnBlock* column = x + j * groups;
+    for (size_t b = LaneOrder[j]; b < blocks; b += 8, ++block, ++column) {
       __m512i sum[Columns];
       if constexpr (Format::hasFactors) {
-        for (int h = 0; h < 2; ++h) {
-          __m512i half[Columns];
-          for (int c = 0; c < Columns; ++c) half[c] = _mm512_set1_epi32(corrections[c].offset[2 * b + h]);
-          for (int k = 4 * h; k < 4 * h + 4; ++k)
-            for (int c = 0; c < Columns; ++c) half[c] = _mm512_dpbusd_epi32(half[c], block->code[k], broadcastWord(x[c].q + 32 * b + 4 * k));
-          for (int c = 0; c < Columns; ++c) {
-            half[c] = _mm512_mullo_epi32(half[c], block->factors[h]);
-            sum[c] = h == 0 ? half[c] : _mm512_add_epi32(sum[c], half[c]);
-          }
-        }
+        __m512i half[Columns];
+        multiplyWords<Format, Columns>(block->code, 0, 4, *column, c0, 0, half);
+        for (int c = 0; c < Columns; ++c) sum[c] = _mm512_mullo_epi32(half[c], block->factors[0]);
+        multiplyWords<Format, Columns>(block->code, 4, 8, *column, c0, 1, half);
+        for (int c = 0; c < Columns; ++c) sum[c] = _mm512_add_epi32(sum[c], _mm512_mullo_epi32(half[c], block->factors[1]));
       } else {
-        for (int c = 0; c < Columns; ++c) sum[c] = _mm512_set1_epi32(corrections[c].offset[b]);
-        for (int k = 0; k < 8; ++k)
-          for (int c = 0; c < Columns; ++c) sum[c] = _mm512_dpbusd_epi32(sum[c], block->code[k], broadcastWord(x[c].q + 32 * b + 4 * k));
+        multiplyWords<Format, Columns>(block->code, 0, 8, *column, c0, 0, sum);
       }
       for (int c = 0; c < Columns; ++c) {
-        const __m512 scale = _mm512_mul_ps(block->scale, _mm512_set1_ps(x[c].scale[b]));
+        const __m512 scale = _mm512_mul_ps(block->scale, _mm512_set1_ps(column->scale[c0 + c]));
         acc[c] = _mm512_add_ps(acc[c], _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[c])));
-        if constexpr (Format::hasMin) acc[c] = _mm512_add_ps(acc[c], _mm512_mul_ps(block->min, _mm512_set1_ps(corrections[c].sum[b])));
+        if constexpr (Format::hasMin) acc[c] = _mm512_add_ps(acc[c], _mm512_mul_ps(block->min, _mm512_set1_ps(column->sum[c0 + c])));
       }
     }
     // Each finished lane joins those of its subtree.
@@ -210,39 +226,41 @@ template <class Format, int Columns> void multiplyPanel(const PanelBlock* panel,
       unsigned level = 0;
       for (unsigned n = j; n & 1; n >>= 1, ++level) acc[c] = _mm512_add_ps(pending[level][c], acc[c]);
       if (j < 7) pending[level][c] = acc[c];
-      else _mm512_mask_storeu_ps(x[c].out + r, rows, acc[c]);
+      else _mm512_mask_storeu_ps(out + c * outStride, rows, acc[c]);
     }
   }
 }
 
-template <class Format> void matmulPanels(const uint8_t* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
-  const size_t blocks = x.length / 32, words = correctionWords<Format>(blocks);
-  const size_t panelBytes = (blocks + 7) / 8 * 8 * sizeof(PanelBlock);
-  std::byte* memory = threadScratch(panelBytes + x.rows * (words * sizeof(int32_t) + blocks * sizeof(float)));
-  auto* panel = reinterpret_cast<PanelBlock*>(memory);
-  auto* offsets = reinterpret_cast<int32_t*>(memory + panelBytes);
-  auto* sums = reinterpret_cast<float*>(offsets + x.rows * words);
-  for (size_t m = 0; m < x.rows; ++m) prepare<Format>(column(x, m, out, outStride), blocks, {offsets + m * words, sums + m * blocks});
+template <class Format>
+void multiplyTile(const PanelBlock* panel, const ColumnBlock* x, size_t columns, size_t blocks, float* out, size_t outStride, __mmask16 rows) {
+  size_t c = 0;
+  const auto multiply = [&]<int Columns>() {
+    multiplyPanel<Format, Columns>(panel, x, c, blocks, out + c * outStride, outStride, rows);
+    c += Columns;
+  };
+  while (c + 8 <= columns) multiply.template operator()<8>();
+  if (c + 4 <= columns) multiply.template operator()<4>();
+  if (c + 2 <= columns) multiply.template operator()<2>();
+  if (c < columns) multiply.template operator()<1>();
+}
 
-  for (size_t r = 0; r < rowCount; r += PanelRows) {
-    const size_t rows = rowCount - r < PanelRows ? rowCount - r : PanelRows;
-    pack<Format>(weights + r * rowBytes, rowBytes, rows, blocks, panel);
-    const __mmask16 mask = firstLanes(rows);
-    size_t m = 0;
-    const auto multiply = [&]<int Columns>() {
-      Column columns[Columns];
-      Corrections corrections[Columns];
-      for (int c = 0; c < Columns; ++c) {
-        columns[c] = column(x, m + c, out, outStride);
-        corrections[c] = {offsets + (m + c) * words, sums + (m + c) * blocks};
-      }
-      multiplyPanel<Format, Columns>(panel, blocks, columns, corrections, r, mask);
-      m += Columns;
-    };
-    while (m + 8 <= x.rows) multiply.template operator()<8>();
-    if (m + 4 <= x.rows) multiply.template operator()<4>();
-    if (m + 2 <= x.rows) multiply.template operator()<2>();
-    if (m < x.rows) multiply.template operator()<1>();
+template <class Format> void matmulPanels(const uint8_t* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
+  const size_t blocks = x.length / 32, padded = (blocks + 7) / 8 * 8;
+  const size_t pass = x.rows < PassColumns ? (x.rows + TileColumns - 1) / TileColumns * TileColumns : PassColumns;
+  std::byte* memory = threadScratch(padded * (sizeof(PanelBlock) + pass / TileColumns * sizeof(ColumnBlock)));
+  auto* panel = reinterpret_cast<PanelBlock*>(memory);
+  auto* columns = reinterpret_cast<ColumnBlock*>(panel + padded);
+  for (size_t begin = 0; begin < x.rows; begin += pass) {
+    const size_t end = begin + pass < x.rows ? begin + pass : x.rows;
+    for (size_t m = begin; m < end; m += TileColumns)
+      layOut<Format>(x, m, end - m < TileColumns ? end - m : TileColumns, columns + (m - begin) / TileColumns * padded);
+    for (size_t r = 0; r < rowCount; r += PanelRows) {
+      const size_t rows = rowCount - r < PanelRows ? rowCount - r : PanelRows;
+      pack<Format>(weights + r * rowBytes, rowBytes, rows, blocks, panel);
+      for (size_t m = begin; m < end; m += TileColumns)
+        multiplyTile<Format>(panel, columns + (m - begin) / TileColumns * padded, end - m < TileColumns ? end - m : TileColumns, blocks, out + m * outStride + r,
+                             outStride, firstLanes(rows));
+    }
   }
 }
 
