@@ -13,7 +13,8 @@ namespace mashbox::sched {
 class Decoder {
 public:
   virtual ~Decoder() = default;
-  virtual uint32_t vocabularySize() const = 0; ///< logits per row; prompt tokens are below it
+  virtual uint32_t vocabularySize() const = 0; ///< logits per row
+  virtual uint32_t knownTokens() const = 0;    ///< tokens of a segment are below it; at most `vocabularySize`
   virtual uint32_t contextLength() const = 0;  ///< most tokens of one sequence, prompt and output
   virtual uint32_t slots() const = 0;
   virtual uint32_t batchTokens() const = 0;    ///< most rows of one `forward`

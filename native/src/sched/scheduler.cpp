@@ -43,7 +43,7 @@ private:
 
   const std::unique_ptr<Decoder> decoder_;
   const std::function<void(std::span<const Event>)> onStep_;
-  const uint32_t vocabularySize_, contextLength_, slots_;
+  const uint32_t vocabularySize_, knownTokens_, contextLength_, slots_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
@@ -65,6 +65,7 @@ Scheduler::Impl::Impl(std::unique_ptr<Decoder> decoder, std::function<void(std::
     : decoder_(std::move(decoder)),
       onStep_(std::move(onStep)),
       vocabularySize_(decoder_->vocabularySize()),
+      knownTokens_(decoder_->knownTokens()),
       contextLength_(decoder_->contextLength()),
       slots_(std::min(decoder_->slots(), decoder_->batchTokens())) {
   publish();
@@ -86,13 +87,14 @@ Result<void> Scheduler::Impl::validate(const Request& request) const {
     return rejected("a prompt of " + std::to_string(request.tokens.size()) + " tokens leaves no room for output in a context of " +
         std::to_string(contextLength_), "tokens");
   if (request.maxTokens == 0) return rejected("maxTokens is 0", "maxTokens");
-  const auto unknown = [&](int32_t token) { return static_cast<uint32_t>(token) >= vocabularySize_; };
+  const auto unknown = [&](int32_t token) { return static_cast<uint32_t>(token) >= knownTokens_; };
+  const auto outside = [&](int32_t token) { return "token " + std::to_string(token) + " is not one of the model's " + std::to_string(knownTokens_); };
   for (const int32_t token : request.tokens)
     if (unknown(token))
-      return rejected("token " + std::to_string(token) + " is outside the vocabulary of " + std::to_string(vocabularySize_), "tokens");
+      return rejected(outside(token), "tokens");
   for (const auto& [token, bias] : request.sampling.logitBias)
     if (unknown(token))
-      return rejected("token " + std::to_string(token) + " is outside the vocabulary of " + std::to_string(vocabularySize_), "logitBias");
+      return rejected(outside(token), "logitBias");
   return {};
 }
 
