@@ -1,0 +1,75 @@
+/**
+ * The real server with the bundled model's tokenizer and template, over a scripted engine that gives every running request one token per
+ * step. Started with an IPC channel: sends `{ url }`, and `{ cpu }` (microseconds, user and system) for every message.
+ */
+import { NodeRuntime } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { Auth } from "../../src/auth/Auth.ts"
+import { ServedModel } from "../../src/domain/ServedModel.ts"
+import { layerScripted } from "../../src/engine/EngineScripted.ts"
+import { Admission } from "../../src/generation/Admission.ts"
+import { Generation } from "../../src/generation/Generation.ts"
+import * as GgufMetadata from "../../src/models/GgufMetadata.ts"
+import { ChatTemplate } from "../../src/prompt/ChatTemplate.ts"
+import * as Server from "../../src/server/Server.ts"
+import { Settings } from "../../src/Settings.ts"
+import * as JsonLogger from "../../src/telemetry/JsonLogger.ts"
+import * as GgufTokenizer from "../../src/tokenizer/GgufTokenizer.ts"
+import { Tokenizer } from "../../src/tokenizer/Tokenizer.ts"
+
+const slots = 64
+const path = new URL("../../models/mashbox-demo.gguf", import.meta.url).pathname
+const passage = "Once upon a time there was a little dragon who was shy. She lived in a cave near the sea, and every day she watched the boats. "
+
+const program = Effect.gen(function*() {
+  const metadata = yield* GgufMetadata.read(path)
+  const tokenizer = GgufTokenizer.layer(metadata.vocabulary)
+  const output = yield* Tokenizer.use((service) => service.encode({ text: passage, untrusted: [] })).pipe(Effect.provide(tokenizer))
+  const endless = function*() {
+    while (true) yield* output.subarray(1)
+  }
+  const model = { contextLength: 1 << 20, vocabularySize: metadata.vocabulary.tokens.length, slots }
+  const services = Generation.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(
+      layerScripted({ answer: () => ({ tokens: endless() }), model }),
+      tokenizer,
+      ChatTemplate.layer({ template: metadata.chatTemplate, bos: undefined, eos: undefined, specialTexts: [] }),
+      Auth.layer,
+      Admission.layer,
+      Layer.succeed(ServedModel, {
+        id: metadata.id,
+        contextLength: model.contextLength,
+        weights: "mashbox-demo.gguf",
+        weightsBytes: metadata.tensorBytes,
+        parameters: metadata.parameters,
+        slots,
+        cacheRamMib: 0,
+        prefixCache: false
+      })
+    )),
+    Layer.provideMerge(Layer.succeed(Settings, {
+      model: path,
+      host: "127.0.0.1",
+      port: 0,
+      contextLength: undefined,
+      slots,
+      threads: undefined,
+      kvType: "f16",
+      cacheRamMib: 0,
+      apiKeyFile: undefined,
+      apiKey: undefined
+    }))
+  )
+  const context = yield* Layer.build(Server.layer.pipe(Layer.provide(services), Layer.provide(JsonLogger.layer("Info"))))
+  const { address } = yield* HttpServer.HttpServer.pipe(Effect.provide(context))
+  process.on("message", () => {
+    const { system, user } = process.cpuUsage()
+    process.send?.({ cpu: user + system })
+  })
+  process.on("disconnect", () => process.exit())
+  process.send?.({ url: `http://127.0.0.1:${"port" in address ? address.port : 0}` })
+  return yield* Effect.never
+})
+
+NodeRuntime.runMain(Effect.scoped(program))
