@@ -1,7 +1,7 @@
 import type { Message } from "../domain/Conversation.ts"
 import type { Tool } from "../domain/Tool.ts"
 import { Dict, type Value } from "./jinja/Values.ts"
-import { arrange, messageValue, type Preparation, toolValues } from "./TemplateInput.ts"
+import { arrange, messageValue, type Preparation, reasoningFields, toolValues } from "./TemplateInput.ts"
 
 /** Renders messages and tools with the template; undefined where it fails. */
 export type Attempt = (messages: ReadonlyArray<Value>, tools: Value) => string | undefined
@@ -33,9 +33,14 @@ const usual: Preparation = {
   system: { leading: true, several: true, late: true },
   tools: true,
   noTools: "null",
+  completeTools: false,
+  takesInlineReasoning: false,
   calls: { arguments: "object", emptyContent: "absent", parallel: true, apartFromText: false, withReasoning: true, shortIds: false },
   results: true
 }
+
+const values = (messages: ReadonlyArray<Message>, preparation: Preparation): Array<Value> =>
+  arrange(messages, preparation).map((message) => messageValue(message, preparation))
 
 const callShapes = (["object", "string"] as const).flatMap((shape) =>
   (["absent", "", null] as const).map((emptyContent) => ({ arguments: shape, emptyContent }))
@@ -44,7 +49,7 @@ const callShapes = (["object", "string"] as const).flatMap((shape) =>
 /** Finds out what a template takes by rendering small conversations with it. Nothing depends on its name or its source. */
 export const probe = (attempt: Attempt): Preparation => {
   const render = (preparation: Preparation, messages: ReadonlyArray<Message>, tools: ReadonlyArray<Tool> = []) =>
-    attempt(arrange(messages, preparation).map((message) => messageValue(message, preparation)), toolValues(tools, preparation))
+    attempt(values(messages, preparation), toolValues(tools, preparation))
   let found = usual
 
   if (!has(render(found, [user("mbxuser")]), "mbxuser") && has(render({ ...found, content: "parts" }, [user("mbxuser")]), "mbxuser")) {
@@ -67,13 +72,33 @@ export const probe = (attempt: Attempt): Preparation => {
   const stranger = attempt(
     [
       new Dict(new Map([["role", "mbxrole"], ["content", "mbxdeveloper"]])),
-      ...arrange([user("mbxuser")], found).map((message) => messageValue(message, found))
+      ...values([user("mbxuser")], found)
     ],
     toolValues([], found)
   )
   // A template that prints any role by its name does not know this one.
   const known = has(developer, "mbxdeveloper", "mbxuser") && developer !== stranger?.replaceAll("mbxrole", "developer")
   found = { ...found, developer: known, tools: has(render(found, [user("mbxuser")], [tool]), "mbxtool", "mbxparameter") }
+
+  const bare: Tool = { name: "mbxtool" }
+  const complete: Preparation = { ...found, completeTools: true }
+  if (!has(render(found, [user("mbxuser")], [bare]), "mbxtool") && has(render(complete, [user("mbxuser")], [bare]), "mbxtool")) {
+    found = complete
+  }
+
+  const earlier = (content: string, reasoning?: string) => {
+    const fields = new Map<string, Value>([["role", "assistant"], ["content", content]])
+    if (reasoning !== undefined) { for (const name of reasoningFields) fields.set(name, reasoning) }
+    return attempt(
+      [...values([user("mbxuser")], found), new Dict(fields), ...values([user("mbxagain")], found)],
+      toolValues([], found)
+    )
+  }
+  const inline = earlier("<think>mbxthought</think>mbxanswer")
+  found = {
+    ...found,
+    takesInlineReasoning: has(inline, "mbxanswer") && (!has(inline, "mbxthought") || inline === earlier("mbxanswer", "mbxthought"))
+  }
 
   const one = call("mbxcall", "mbxid0001")
   const round = [user("mbxuser"), calling(null, one), result(one.id, "mbxresult")]
@@ -98,11 +123,16 @@ export const probe = (attempt: Attempt): Preparation => {
   const longRound = [user("mbxuser"), calling(null, long), result(long.id, "mbxresult")]
   found = withCalls({ shortIds: render(found, longRound, [tool]) === undefined })
 
-  const spoken = [user("mbxuser"), calling("mbxspoken", one), result(one.id, "mbxresult")]
+  const spoken = [
+    user("mbxuser"),
+    calling("mbxspoken", one),
+    result(one.id, "mbxresult"),
+    calling("mbxmore", other),
+    result(other.id, "mbxreply")
+  ]
+  const printsAll = (preparation: Preparation) => has(render(preparation, spoken, [tool]), "mbxspoken", "mbxcall", "mbxmore", "mbxother")
   const apart = withCalls({ apartFromText: true })
-  if (!has(render(found, spoken, [tool]), "mbxspoken", "mbxcall") && has(render(apart, spoken, [tool]), "mbxspoken", "mbxcall")) {
-    found = apart
-  }
+  if (!printsAll(found) && printsAll(apart)) found = apart
 
   const reasoned = spoken.map((message): Message => message.role === "assistant" ? { ...message, reasoning: "mbxreasoning" } : message)
   const withReasoning = render(found, reasoned, [tool]) !== undefined || render(found, spoken, [tool]) === undefined

@@ -17,6 +17,10 @@ export interface Preparation {
   /** Whether it prints the tools, and what it takes where there are none. */
   readonly tools: boolean
   readonly noTools: "null" | "empty"
+  /** Whether it needs every tool to have a description and parameters. */
+  readonly completeTools: boolean
+  /** Whether it takes `<think>…</think>` at the start of an answer's text for reasoning. */
+  readonly takesInlineReasoning: boolean
   readonly calls: {
     /** A call's arguments as a mapping or as JSON text; "text": it prints no calls, so they become part of the content. */
     readonly arguments: "object" | "string" | "text"
@@ -48,16 +52,25 @@ export type Draft =
     | { readonly role: "tool"; readonly id: string; readonly name: string | undefined; readonly content: Text }
   )
 
-const draft = (message: Message, index: number): Draft => {
+/** The names under which templates look for an answer's reasoning. */
+export const reasoningFields = ["reasoning_content", "reasoning", "thinking"] as const
+
+const inlineReasoning = /^\s*<think>([^]*?)<\/think>\s*/
+
+const draft = (message: Message, index: number, { takesInlineReasoning }: Preparation): Draft => {
   switch (message.role) {
-    case "assistant":
+    case "assistant": {
+      // An answer that came back with its reasoning in the text; the template sees no tags in a user's text, so they are cut here.
+      const inline = takesInlineReasoning && message.reasoning === undefined ? inlineReasoning.exec(message.content ?? "") : null
+      const content = inline === null ? message.content : (message.content ?? "").slice(inline[0].length)
       return {
         index,
         role: "assistant",
-        content: message.content === null ? null : mark(message.content),
-        reasoning: message.reasoning,
+        content: content === null ? null : mark(content),
+        reasoning: inline === null ? message.reasoning : inline[1]?.trim(),
         calls: message.toolCalls ?? []
       }
+    }
     case "tool":
       return { index, role: "tool", id: message.toolCallId, name: message.name, content: mark(message.content) }
     default:
@@ -129,7 +142,7 @@ export const arrange = (messages: ReadonlyArray<Message>, preparation: Preparati
     if (message.role === "assistant") { for (const call of message.toolCalls ?? []) names.set(call.id, call.name) }
   }
   let drafts: ReadonlyArray<Draft> = messages.map((message, index): Draft => {
-    const drafted = draft(message, index)
+    const drafted = draft(message, index, preparation)
     if (drafted.role === "tool") {
       return preparation.results
         ? { ...drafted, name: drafted.name ?? names.get(drafted.id) }
@@ -199,9 +212,7 @@ const assistant = (message: Extract<Draft, { role: "assistant" }>, preparation: 
   return dict({
     role: "assistant",
     content: message.content !== null && hasText ? content(message.content) : empty === "absent" ? undefined : empty,
-    reasoning_content: reasoning,
-    reasoning,
-    thinking: reasoning,
+    ...Object.fromEntries(reasoningFields.map((name) => [name, reasoning])),
     tool_calls: message.calls.length === 0
       ? undefined
       : message.calls.map((call) =>
@@ -237,8 +248,10 @@ export const messageValue = (message: Draft, preparation: Preparation): Dict => 
 }
 
 /** The tools as the template's value. */
-export const toolValues = (tools: ReadonlyArray<Tool>, { noTools }: Preparation): Value =>
-  tools.length === 0 && noTools === "null" ? null : tools.map(toolValue)
+export const toolValues = (tools: ReadonlyArray<Tool>, { completeTools, noTools }: Preparation): Value =>
+  tools.length === 0 && noTools === "null"
+    ? null
+    : tools.map((tool) => toolValue(completeTools ? { description: "", parameters: { type: "object", properties: {} }, ...tool } : tool))
 
 /** A tool as OpenAI's function object. */
 const toolValue = (tool: Tool): Dict =>
