@@ -3,6 +3,12 @@ import { readSync } from "node:fs"
 import { ModelError } from "../domain/Errors.ts"
 
 const windowBytes = 256 * 1024
+const batchBytes = 32 * 1024
+
+// V8 copies substrings below this length; longer ones would keep the whole batch alive.
+const slicedFrom = 13
+
+const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80
 
 /**
  * Little-endian reads of a GGUF header through a window over the file. Every length is compared with the bytes that are left before
@@ -81,13 +87,50 @@ export class GgufCursor {
 
   /** A string of at most `limit` bytes, which must be UTF-8. */
   string(limit: number): string {
-    const length = this.u64()
-    if (length > this.remaining) this.fail("Truncated", `a string of ${length} bytes where ${this.remaining} are left in the file`)
-    if (length > limit) this.fail("Invalid", `a string of ${length} bytes where at most ${limit} make sense`)
-    const at = this.#take(length)
-    const text = this.#window.toString("utf8", at, at + length)
-    if (text.includes("\uFFFD") && !isUtf8(this.#window.subarray(at, at + length))) this.fail("Invalid", "text that is not UTF-8")
-    return text
+    return this.#text(this.#stringLength(limit))
+  }
+
+  /** Strings of at most `limit` bytes each. Short ones are decoded many at a time: a call into the runtime costs more than they do. */
+  strings(count: number, limit: number): Array<string> {
+    const strings: Array<string> = []
+    const batch = Buffer.allocUnsafe(batchBytes)
+    let bytes = 0
+    let units = 0
+    let byteEnds: Array<number> = []
+    let unitEnds: Array<number> = []
+    const flush = () => {
+      if (!isUtf8(batch.subarray(0, bytes))) this.fail("Invalid", "text that is not UTF-8")
+      const text = batch.toString("utf8", 0, bytes)
+      for (let i = 0; i < unitEnds.length; i++) {
+        const start = unitEnds[i - 1] ?? 0
+        const end = unitEnds[i] ?? 0
+        strings.push(end - start < slicedFrom ? text.slice(start, end) : batch.toString("utf8", byteEnds[i - 1] ?? 0, byteEnds[i]))
+      }
+      bytes = 0
+      units = 0
+      byteEnds = []
+      unitEnds = []
+    }
+    for (let i = 0; i < count; i++) {
+      const length = this.#stringLength(limit)
+      if (bytes + length > batchBytes) flush()
+      if (length > batchBytes) {
+        strings.push(this.#text(length))
+        continue
+      }
+      const at = this.#take(length)
+      const window = this.#window
+      if (length > 0 && isContinuation(window[at] ?? 0)) this.fail("Invalid", "text that is not UTF-8")
+      for (let from = at; from < at + length; from++) {
+        const byte = window[from] ?? 0
+        batch[bytes++] = byte
+        if (!isContinuation(byte)) units += byte >= 0xf0 ? 2 : 1
+      }
+      byteEnds.push(bytes)
+      unitEnds.push(units)
+    }
+    flush()
+    return strings
   }
 
   skip(bytes: number): void {
@@ -103,6 +146,20 @@ export class GgufCursor {
 
   skipString(): void {
     this.skip(this.u64())
+  }
+
+  #stringLength(limit: number): number {
+    const length = this.u64()
+    if (length > this.remaining) this.fail("Truncated", `a string of ${length} bytes where ${this.remaining} are left in the file`)
+    if (length > limit) this.fail("Invalid", `a string of ${length} bytes where at most ${limit} make sense`)
+    return length
+  }
+
+  #text(length: number): string {
+    const at = this.#take(length)
+    const text = this.#window.toString("utf8", at, at + length)
+    if (text.includes("\uFFFD") && !isUtf8(this.#window.subarray(at, at + length))) this.fail("Invalid", "text that is not UTF-8")
+    return text
   }
 
   /** Index in the window of the next `bytes` bytes, which are then behind the cursor. */

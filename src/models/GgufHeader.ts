@@ -137,9 +137,7 @@ const readArray = (cursor: GgufCursor, key: string): GgufValue => {
 
 const readStrings = (cursor: GgufCursor, type: number, count: number): ReadonlyArray<string> => {
   if (type !== stringType) cursor.fail("Invalid", "not an array of strings")
-  const strings: Array<string> = []
-  for (let i = 0; i < count; i++) strings.push(cursor.string(maxStringBytes))
-  return strings
+  return cursor.strings(count, maxStringBytes)
 }
 
 const readNumbers = <A extends Int32Array | Float32Array>(cursor: GgufCursor, type: number, into: A): A => {

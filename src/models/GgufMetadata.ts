@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { closeSync, constants, fstatSync, openSync } from "node:fs"
 import * as Path from "node:path"
 import { ModelError } from "../domain/Errors.ts"
@@ -13,10 +13,16 @@ import type { ModelMetadata } from "./ModelMetadata.ts"
  * against its size first, and every fault is a `ModelError` that names the key or tensor. Tensor data are not read.
  */
 export const read = (path: string): Effect.Effect<ModelMetadata, ModelError> =>
-  Effect.try({ try: () => readSync(path), catch: (error) => error }).pipe(
-    Effect.catch((error) => error instanceof ModelError ? Effect.fail(error) : Effect.die(error)),
-    Effect.withSpan("GgufMetadata.read")
-  )
+  Effect.suspend(() => Effect.fromResult(readResult(path))).pipe(Effect.withSpan("GgufMetadata.read"))
+
+const readResult = (path: string): Result.Result<ModelMetadata, ModelError> => {
+  try {
+    return Result.succeed(readSync(path))
+  } catch (error) {
+    if (error instanceof ModelError) return Result.fail(error)
+    throw error
+  }
+}
 
 interface Part {
   readonly header: GgufHeader

@@ -38,5 +38,5 @@ export const endTokens = (vocabulary: Vocabulary): Int32Array => {
   if (controls.has("<|return|>") && controls.has("<|call|>")) ids.delete(controls.get("<|end|>") ?? -1)
   if (vocabulary.model === "gemma4") ids.delete(controls.get("</s>") ?? -1)
   for (const id of [vocabulary.eosId, vocabulary.eotId, vocabulary.eomId]) if (id !== undefined) ids.add(id)
-  return Int32Array.from(ids).sort()
+  return Int32Array.from(ids).toSorted()
 }

@@ -117,7 +117,7 @@ class ThreadQueue {
     this.#active = job
     const thread = this.#thread ??= this.#listen(this.#start())
     thread.ref()
-    thread.postMessage(job.texts)
+    thread.postMessage(job.texts, [])
   }
 
   #listen(thread: Worker): Worker {

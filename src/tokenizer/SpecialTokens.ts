@@ -21,7 +21,7 @@ export class SpecialTokens {
       this.#begins[first] = 1
     })
     this.ids = ids
-    this.#lengths = new Map(Array.from(lengths, ([first, set]) => [first, Array.from(set).sort((a, b) => b - a)]))
+    this.#lengths = new Map(Array.from(lengths, ([first, set]) => [first, Array.from(set).toSorted((a, b) => b - a)]))
   }
 
   /**
@@ -29,13 +29,14 @@ export class SpecialTokens {
    * only where none of its characters lies in `untrusted` (half-open ranges of UTF-16 offsets, ascending and disjoint).
    */
   cut(text: string, untrusted: ReadonlyArray<readonly [start: number, end: number]>): Array<string | number> {
+    const ranges = untrusted.filter(([start, end]) => start < end)
     const parts: Array<string | number> = []
     let sectionStart = 0
     let range = 0
     let at = 0
     while (at < text.length) {
-      while (range < untrusted.length && (untrusted[range]?.[1] ?? 0) <= at) range++
-      const [rangeStart, rangeEnd] = untrusted[range] ?? [text.length, text.length]
+      while (range < ranges.length && (ranges[range]?.[1] ?? 0) <= at) range++
+      const [rangeStart, rangeEnd] = ranges[range] ?? [text.length, text.length]
       if (at >= rangeStart) {
         at = rangeEnd
         continue

@@ -21,5 +21,5 @@ export const spmMerges = (vocabulary: Vocabulary): ReadonlyArray<string> => {
       if (scores.has(left) && scores.has(right)) merges.push({ merge: `${left} ${right}`, score, left: i, right: chars.length - i })
     }
   }
-  return merges.sort((a, b) => b.score - a.score || b.left - a.left || b.right - a.right).map(({ merge }) => merge)
+  return merges.toSorted((a, b) => b.score - a.score || b.left - a.left || b.right - a.right).map(({ merge }) => merge)
 }

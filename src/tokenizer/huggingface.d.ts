@@ -1,3 +1,5 @@
+import "@huggingface/tokenizers"
+
 // The package's declarations use relative imports without extensions, which Node's ESM resolution does not follow: its classes come out as
 // `any` or not at all. These are the ones used here (version 0.2.0).
 declare module "@huggingface/tokenizers" {
@@ -20,5 +22,3 @@ declare module "@huggingface/tokenizers" {
     encode(pieces: ReadonlyArray<string>): Array<string>
   }
 }
-
-export {}

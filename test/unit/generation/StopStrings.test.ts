@@ -5,7 +5,7 @@ import * as StopStrings from "../../../src/generation/StopStrings.ts"
 /** All of the text at once: where the first stop string to be complete begins, and which one it is. */
 const naive = (text: string, stops: ReadonlyArray<string>): { readonly text: string; readonly matched: string | undefined } => {
   for (let end = 1; end <= text.length; end++) {
-    const found = stops.filter((stop) => stop !== "" && text.slice(0, end).endsWith(stop)).sort((a, b) => b.length - a.length)[0]
+    const found = stops.filter((stop) => stop !== "" && text.slice(0, end).endsWith(stop)).toSorted((a, b) => b.length - a.length)[0]
     if (found !== undefined) return { text: text.slice(0, end - found.length), matched: found }
   }
   return { text, matched: undefined }
