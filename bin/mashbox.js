@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { spawn } from "node:child_process"
 import module from "node:module"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { reportSetupErrors, setup } from "../scripts/setup/main.mjs"
@@ -11,7 +10,7 @@ const root = fileURLToPath(new URL("..", import.meta.url))
 const cli = new URL("../dist/cli.js", import.meta.url)
 
 /** Compiled code is kept between starts, which saves a third of a start and some memory. */
-const compileCache = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), "mashbox-compile-cache")
+const compileCache = process.env.NODE_COMPILE_CACHE ?? join(root, "build/compile-cache")
 
 /** Runs the CLI on another Node as if it were this process: same streams, signals passed on, same end. */
 const runOn = (/** @type {string} */ node) => {
