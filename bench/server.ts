@@ -32,17 +32,21 @@ interface Answer {
 /** Reads an answer without parsing it; deltas are counted by their end. */
 const chat = (body: object): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const sent = request(`${url}/v1/chat/completions`, { method: "POST", agent, headers: { "content-type": "application/json" } }, (response) => {
-      if (response.statusCode !== 200) return reject(new Error(`status ${response.statusCode}`))
-      let bytes = 0
-      let deltas = 0
-      response.on("data", (chunk: Buffer) => {
-        bytes += chunk.length
-        for (let at = chunk.indexOf("}\n\n"); at >= 0; at = chunk.indexOf("}\n\n", at + 3)) deltas++
-      })
-      response.on("end", () => resolve({ bytes, deltas }))
-      response.on("error", reject)
-    })
+    const sent = request(
+      `${url}/v1/chat/completions`,
+      { method: "POST", agent, headers: { "content-type": "application/json" } },
+      (response) => {
+        if (response.statusCode !== 200) return reject(new Error(`status ${response.statusCode}`))
+        let bytes = 0
+        let deltas = 0
+        response.on("data", (chunk: Buffer) => {
+          bytes += chunk.length
+          for (let at = chunk.indexOf("}\n\n"); at >= 0; at = chunk.indexOf("}\n\n", at + 3)) deltas++
+        })
+        response.on("end", () => resolve({ bytes, deltas }))
+        response.on("error", reject)
+      }
+    )
     sent.on("error", reject)
     sent.end(JSON.stringify(body))
   })
@@ -80,9 +84,21 @@ const bytes = round.answers.reduce((sum, answer) => sum + answer.bytes, 0)
 const tokens = streams * tokensPerStream
 const short = await shortAll(shortRequests)
 
-console.log(`streamed token   ${median?.toFixed(2)} µs of server CPU (best ${best?.toFixed(2)}, worst ${worst?.toFixed(2)}; budget ${budgetMicroseconds} µs)`)
-console.log(`                 ${streams} streams, ${(tokens / round.seconds).toFixed(0)} tokens/s, ${(tokens / deltas).toFixed(2)} tokens per event, ${(bytes / tokens).toFixed(0)} bytes per token`)
-console.log(`short requests   ${(shortRequests / short.seconds).toFixed(0)} per second, ${(short.microseconds / shortRequests).toFixed(0)} µs of server CPU each (1 token, 16 connections)`)
+console.log(
+  `streamed token   ${median?.toFixed(2)} µs of server CPU (best ${best?.toFixed(2)}, worst ${
+    worst?.toFixed(2)
+  }; budget ${budgetMicroseconds} µs)`
+)
+console.log(
+  `                 ${streams} streams, ${(tokens / round.seconds).toFixed(0)} tokens/s, ${
+    (tokens / deltas).toFixed(2)
+  } tokens per event, ${(bytes / tokens).toFixed(0)} bytes per token`
+)
+console.log(
+  `short requests   ${(shortRequests / short.seconds).toFixed(0)} per second, ${
+    (short.microseconds / shortRequests).toFixed(0)
+  } µs of server CPU each (1 token, 16 connections)`
+)
 
 agent.destroy()
 child.disconnect()

@@ -20,7 +20,8 @@ import { Tokenizer } from "../../src/tokenizer/Tokenizer.ts"
 
 const slots = 64
 const path = new URL("../../models/mashbox-demo.gguf", import.meta.url).pathname
-const passage = "Once upon a time there was a little dragon who was shy. She lived in a cave near the sea, and every day she watched the boats. "
+const passage =
+  "Once upon a time there was a little dragon who was shy. She lived in a cave near the sea, and every day she watched the boats. "
 
 const program = Effect.gen(function*() {
   const metadata = yield* GgufMetadata.read(path)

@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { randomBytes } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import * as OpenAiChat from "../dialect/OpenAiChat.ts"
 import { parse } from "../dialect/WireRequest.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
@@ -8,10 +8,7 @@ import { answer } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 
 /** A seed below 2^53, as the engine takes them. */
-const randomSeed = () => {
-  const bytes = randomBytes(8)
-  return (bytes.readUInt32LE(0) & 0x1f_ffff) * 2 ** 32 + bytes.readUInt32LE(4)
-}
+const randomSeed = () => Number.parseInt(randomUUID().slice(-12), 16)
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions = Effect.gen(function*() {
@@ -22,7 +19,7 @@ export const chatCompletions = Effect.gen(function*() {
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
   const decoded = yield* Effect.fromResult(OpenAiChat.decode(wire, { tenant: record.tenant, randomSeed: randomSeed() }))
   const head: OpenAiChat.ResponseHead = {
-    id: `chatcmpl-${randomBytes(16).toString("hex")}`,
+    id: `chatcmpl-${randomUUID().replaceAll("-", "")}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
     model: model.id
   }

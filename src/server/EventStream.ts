@@ -5,6 +5,7 @@ import { type EngineError, RequestRefused } from "../domain/Errors.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import type { OutputSink } from "../generation/Generation.ts"
 import { Limits, type LimitsValue } from "./Limits.ts"
+import type { SocketWriter } from "./SocketWriter.ts"
 
 /** Bytes that may wait in the server for a client that does not read. */
 const bufferBytes = 64 * 1024
@@ -26,6 +27,7 @@ class EventStream implements OutputSink {
   lastWriteAt: number
   private readonly encoder: StreamEncoder
   private readonly now: () => number
+  private readonly socket: SocketWriter | undefined
   private opened = false
   private outputSent = false
   private ended = false
@@ -33,12 +35,13 @@ class EventStream implements OutputSink {
   private frames = ""
   private pending: OutputEvent | undefined
   private pendingText = ""
-  private pushedBytes = 0
-  private consumedBytes = 0
+  private begun = false
+  private unreadBytes = 0
   private blockedSince: number | undefined
 
-  constructor(encoder: StreamEncoder, now: () => number) {
+  constructor(encoder: StreamEncoder, now: () => number, socket: SocketWriter | undefined) {
     this.encoder = encoder
+    this.socket = socket
     this.now = now
     this.lastWriteAt = now()
     // Destroying the body with an error would otherwise be an uncaught exception.
@@ -130,19 +133,24 @@ class EventStream implements OutputSink {
 
   private write(): void {
     if (this.body.destroyed || this.ended) return
-    const bytes = Buffer.from(this.frames)
+    const { frames } = this
     this.frames = ""
-    this.watchReader()
-    this.pushedBytes += bytes.length
-    this.body.push(bytes)
     this.lastWriteAt = this.now()
+    this.watchReader()
+    if (!this.begun || this.body.readableLength > 0 || this.socket?.write(frames) !== true) this.body.push(Buffer.from(frames))
+    this.begun = true
+    this.unreadBytes = this.waitingBytes()
+  }
+
+  private waitingBytes(): number {
+    return this.body.readableLength + (this.socket?.buffered ?? 0)
   }
 
   private watchReader(): void {
-    const consumed = this.pushedBytes - this.body.readableLength
-    if (this.body.readableLength === 0) this.blockedSince = undefined
-    else if (consumed !== this.consumedBytes || this.blockedSince === undefined) this.blockedSince = this.now()
-    this.consumedBytes = consumed
+    const waiting = this.waitingBytes()
+    if (waiting === 0) this.blockedSince = undefined
+    else if (waiting < this.unreadBytes || this.blockedSince === undefined) this.blockedSince = this.now()
+    this.unreadBytes = waiting
   }
 }
 
@@ -176,12 +184,13 @@ export const respond = (options: {
   readonly encoder: StreamEncoder
   readonly run: (sink: OutputSink) => Effect.Effect<Finish, EngineError>
   readonly onSlowReader: () => void
+  readonly socket: SocketWriter | undefined
 }): Effect.Effect<Readable, EngineError | RequestRefused, Scope.Scope> =>
   Effect.gen(function*() {
     const limits = yield* Limits
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    const stream = new EventStream(options.encoder, now)
+    const stream = new EventStream(options.encoder, now, options.socket)
     yield* options.run(stream).pipe(
       Effect.onExit((exit) => Effect.sync(() => stream.finish(exit))),
       Effect.forkScoped

@@ -1,5 +1,5 @@
 import { Clock, Effect, type Scope } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { StreamEncoder } from "../dialect/StreamEncoder.ts"
 import type { EngineError, GenerationError, RequestRefused } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
@@ -8,6 +8,7 @@ import { Generation, type OutputSink } from "../generation/Generation.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
 import * as EventStream from "./EventStream.ts"
 import { RequestRecord } from "./RequestRecord.ts"
+import { SocketWriter } from "./SocketWriter.ts"
 
 /** One request of any dialect, decoded, with the ways to word its answer. */
 export interface Generating {
@@ -38,7 +39,11 @@ class Collector implements OutputSink {
 /** Generates, and answers as one body or as a stream. */
 export const answer = (
   generating: Generating
-): Effect.Effect<HttpServerResponse.HttpServerResponse, GenerationError | RequestRefused, Generation | Scope.Scope> =>
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  GenerationError | RequestRefused,
+  Generation | HttpServerRequest.HttpServerRequest | Scope.Scope
+> =>
   Effect.gen(function*() {
     const generation = yield* Generation
     const record = yield* RequestRecord
@@ -76,6 +81,7 @@ export const answer = (
     const body = yield* EventStream.respond({
       encoder: generating.encoder(),
       run,
+      socket: SocketWriter.make(yield* HttpServerRequest.HttpServerRequest),
       onSlowReader: () => {
         record.outcome = "slow_reader"
       }

@@ -1,6 +1,6 @@
 import { Cause, Clock, Context, Effect, Exit } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { randomBytes } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import { Auth, localTenant } from "../auth/Auth.ts"
 import { RequestRefused } from "../domain/Errors.ts"
 import { Engine } from "../engine/Engine.ts"
@@ -17,7 +17,7 @@ export class Draining extends Context.Service<Draining, { readonly now: () => bo
 const openRoutes: ReadonlySet<string> = new Set(["/", "/health", "/v1/health"])
 
 const requestId = (given: string | undefined) =>
-  given !== undefined && /^[\w.-]{1,64}$/.test(given) ? given : `req_${randomBytes(12).toString("hex")}`
+  given !== undefined && /^[\w.-]{1,64}$/.test(given) ? given : `req_${randomUUID().replaceAll("-", "")}`
 
 /** Every failure of a route is an answer, so what still fails is the sending of it. */
 const unsent = (cause: Cause.Cause<unknown>): RequestRecordValue["outcome"] =>

@@ -285,6 +285,22 @@ describe("stream", () => {
       yield* Effect.promise(() => reader.cancel())
     }))
 
+  it.live("loses and reorders nothing for a client that pauses", () =>
+    Effect.gen(function*() {
+      const count = 12_000
+      const line = (token: number) => `${token} ${"é".repeat(token % 700)}\n`
+      const server = yield* harness({
+        script: { answer: () => ({ tokens: Array.from({ length: count }, (_, index) => index + 4) }) },
+        decode: line
+      })
+      const response = yield* Effect.promise(() => server.post({ messages: user("hi"), stream: true }))
+      yield* Effect.promise(() => eventually(() => server.engine.running() === 0))
+      const body = yield* Effect.promise(() => response.text())
+      const expected = Array.from({ length: count }, (_, index) => line(index + 4)).join("")
+      assert.isTrue(contentOf(chunksOf(body)) === expected)
+      assert.strictEqual(events(body).at(-1), "[DONE]")
+    }))
+
   it.live("cuts off a client that reads nothing", () =>
     Effect.gen(function*() {
       const line = "y".repeat(2_000)

@@ -24,16 +24,17 @@ export const tokensOf = (text: string): Array<number> => Array.from({ length: te
 export const textOf = (tokens: Iterable<number>): string => String.fromCharCode(...tokens)
 
 /** One token per UTF-16 code unit; 3 ends a turn. */
-export const layerTokenizer = Layer.succeed(Tokenizer, {
-  encode: (prompt) => Effect.succeed(Int32Array.from(tokensOf(prompt.text))),
-  decoder: () => ({ push: (token) => String.fromCharCode(token), end: () => "" }),
-  endTokens: Int32Array.of(3),
-  bos: undefined,
-  eos: undefined,
-  specialTexts: [],
-  tokenId: () => undefined,
-  size: 0x1_0000
-})
+export const layerTokenizer = (decode: (token: number) => string = (token) => String.fromCharCode(token)) =>
+  Layer.succeed(Tokenizer, {
+    encode: (prompt) => Effect.succeed(Int32Array.from(tokensOf(prompt.text))),
+    decoder: () => ({ push: decode, end: () => "" }),
+    endTokens: Int32Array.of(3),
+    bos: undefined,
+    eos: undefined,
+    specialTexts: [],
+    tokenId: () => undefined,
+    size: 0x1_0000
+  })
 
 /** `role:content|` for each message; a message "no template" is refused, and enable_thinking opens a reasoning block. */
 export const layerTemplate = Layer.succeed(ChatTemplate, {
@@ -80,6 +81,8 @@ export interface HarnessOptions {
   readonly limits?: Partial<LimitsValue>
   readonly admission?: Partial<AdmissionOptions>
   readonly draining?: () => boolean
+  /** Text of an output token; by default the character of that code. */
+  readonly decode?: (token: number) => string
 }
 
 export interface Harness {
@@ -102,7 +105,7 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
       Layer.provideMerge(
         Layer.mergeAll(
           layerScripted(options.script),
-          layerTokenizer,
+          layerTokenizer(options.decode),
           layerTemplate,
           layerServedModel,
           Auth.layer,
