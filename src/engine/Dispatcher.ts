@@ -27,12 +27,14 @@ const abandoned = Symbol("abandoned")
 export class Dispatcher implements RequestHandler {
   private readonly port: EnginePort
   private readonly inFlight = new Map<number, InFlight | typeof abandoned>()
-  private nextId: number
+  private readonly maxId: number
+  private nextId = 1
   private closed: EngineError | undefined
 
-  constructor(port: EnginePort, firstId = 1) {
+  /** Ids go from 1 to `maxId` and round again. */
+  constructor(port: EnginePort, maxId = 0xffff_ffff) {
     this.port = port
-    this.nextId = firstId
+    this.maxId = maxId
   }
 
   /** Runs one generation; interruption cancels it in the engine. The listener is not called after the effect has ended. */
@@ -119,14 +121,16 @@ export class Dispatcher implements RequestHandler {
   }
 
   private takeId(): number {
-    while (this.inFlight.has(this.nextId)) this.nextId = following(this.nextId)
-    const id = this.nextId
-    this.nextId = following(id)
+    let id = this.nextId
+    while (this.inFlight.has(id)) id = this.following(id)
+    this.nextId = this.following(id)
     return id
   }
-}
 
-const following = (id: number): number => id === 0xffff_ffff ? 1 : id + 1
+  private following(id: number): number {
+    return id === this.maxId ? 1 : id + 1
+  }
+}
 
 const toSubmit = (id: number, { maxTokens, sampling, stopTokens, tokens }: EngineRequest): NativeSubmit => ({
   id,
