@@ -19,11 +19,12 @@ const openRoutes: ReadonlySet<string> = new Set(["/", "/health", "/v1/health"])
 const requestId = (given: string | undefined) =>
   given !== undefined && /^[\w.-]{1,64}$/.test(given) ? given : `req_${randomUUID().replaceAll("-", "")}`
 
-/** Every failure of a route is an answer, so what still fails is the sending of it. */
-const unsent = (cause: Cause.Cause<unknown>): RequestRecordValue["outcome"] =>
-  Cause.hasInterruptsOnly(cause) && !cause.reasons.some((reason) => reason.annotations.has(HttpServerError.ClientAbort.key))
-    ? "server_closed"
-    : "client_left"
+/** Every failure of a route is an answer, so what still fails is the sending of it: the client has left, or the server interrupts it. */
+const unsent = (cause: Cause.Cause<unknown>): RequestRecordValue["outcome"] => {
+  const interrupts = cause.reasons.filter(Cause.isInterruptReason)
+  const byClient = interrupts.length === 0 || interrupts.some((reason) => reason.annotations.has(HttpServerError.ClientAbort.key))
+  return byClient ? "client_left" : "server_closed"
+}
 
 const logRecord = (record: RequestRecordValue, elapsedMs: number, exit: Exit.Exit<unknown, unknown>) => {
   if (record.outcome === "ok" && Exit.isFailure(exit)) record.outcome = unsent(exit.cause)

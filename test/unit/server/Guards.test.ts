@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type IncomingHttpHeaders, request } from "node:http"
 import { hostCheck } from "../../../src/server/HostCheck.ts"
-import { errorOf, harness, tokensOf, user } from "./harness.ts"
+import { harness, tokensOf, user } from "./harness.ts"
 
 const script = { answer: () => ({ tokens: tokensOf("ok") }) }
 
@@ -182,15 +182,6 @@ describe("methods and paths", () => {
         const response = yield* raw(server.url + path, { headers: { "x-request-id": "a b\"c" } })
         assert.match(String(response.headers["x-request-id"]), /^req_[0-9a-f]{32}$/)
       }
-    }))
-
-  it.live("a draining server takes nothing new", () =>
-    Effect.gen(function*() {
-      const server = yield* harness({ script, draining: () => true })
-      const response = yield* Effect.promise(() => server.post({ messages: user("hi") }))
-      assert.strictEqual(response.status, 503)
-      assert.isDefined(response.headers.get("retry-after"))
-      assert.strictEqual((yield* Effect.promise(() => errorOf(response))).code, "draining")
     }))
 })
 

@@ -1,7 +1,5 @@
-import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Effect, Layer, Logger, Schema, type Scope } from "effect"
-import { HttpIncomingMessage, HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import { Effect, Exit, Layer, Logger, Schema, Scope } from "effect"
+import { HttpServer } from "effect/http"
 import { ChatCompletion } from "../../../schema/openai/Chat.ts"
 import { ErrorBody } from "../../../schema/openai/Common.ts"
 import { Auth } from "../../../src/auth/Auth.ts"
@@ -11,9 +9,8 @@ import { layerScripted, type Script, ScriptedEngine } from "../../../src/engine/
 import { Admission, type AdmissionOptions } from "../../../src/generation/Admission.ts"
 import { Generation } from "../../../src/generation/Generation.ts"
 import { ChatTemplate } from "../../../src/prompt/ChatTemplate.ts"
-import { Draining } from "../../../src/server/Guards.ts"
 import { Limits, type LimitsValue } from "../../../src/server/Limits.ts"
-import { layerApp } from "../../../src/server/Server.ts"
+import * as Server from "../../../src/server/Server.ts"
 import { Settings, type SettingsValue } from "../../../src/Settings.ts"
 import { jsonLogger } from "../../../src/telemetry/JsonLogger.ts"
 import { Tokenizer } from "../../../src/tokenizer/Tokenizer.ts"
@@ -80,7 +77,6 @@ export interface HarnessOptions {
   readonly settings?: Partial<SettingsValue>
   readonly limits?: Partial<LimitsValue>
   readonly admission?: Partial<AdmissionOptions>
-  readonly draining?: () => boolean
   /** Text of an output token; by default the character of that code. */
   readonly decode?: (token: number) => string
 }
@@ -89,6 +85,8 @@ export interface Harness {
   readonly url: string
   readonly engine: ScriptedEngine["Service"]
   readonly admission: Admission["Service"]
+  /** Stops the server, gracefully. */
+  readonly close: Effect.Effect<void>
   /** Lines of the log so far. */
   readonly log: ReadonlyArray<string>
   readonly post: (body: unknown, init?: RequestInit) => Promise<Response>
@@ -114,14 +112,13 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
       ),
       Layer.provideMerge(layerSettings)
     )
-    const app = layerApp.pipe(
+    const scope = yield* Scope.make()
+    yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+    const app = Server.layer.pipe(
       Layer.provideMerge(services),
-      Layer.provide(Layer.succeed(Draining, { now: options.draining ?? (() => false) })),
-      Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bounds.bodyBytes))),
-      Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 0 })),
       Layer.provide([Layer.succeed(Limits, bounds), Logger.layer([jsonLogger((line) => log.push(line))])])
     )
-    const context = yield* Layer.build(app)
+    const context = yield* Layer.buildWithScope(app, scope)
     return yield* Effect.gen(function*() {
       const address = (yield* HttpServer.HttpServer).address
       const url = `http://127.0.0.1:${"port" in address ? address.port : 0}`
@@ -130,6 +127,7 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
         engine: yield* ScriptedEngine,
         admission: yield* Admission,
         log,
+        close: Scope.close(scope, Exit.void),
         post: (body: unknown, init?: RequestInit) =>
           fetch(`${url}/v1/chat/completions`, {
             method: "POST",

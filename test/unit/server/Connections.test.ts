@@ -1,0 +1,93 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { once } from "node:events"
+import { Agent, type IncomingMessage, request } from "node:http"
+import { connect } from "node:net"
+import { eventually, harness, tokensOf, user } from "./harness.ts"
+
+const script = { answer: () => ({ tokens: tokensOf("ok") }) }
+
+/** Sends bytes as they are and reads until the server closes. */
+const exchange = (url: string, bytes: string) =>
+  Effect.promise(async () => {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    let received = ""
+    socket.on("data", (chunk) => received += chunk.toString("latin1"))
+    socket.on("error", () => {})
+    socket.write(bytes)
+    await once(socket, "close")
+    return received
+  })
+
+describe("bytes that are no request", () => {
+  it.live("get one JSON error and the connection closed", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script })
+      const host = "host: localhost\r\n"
+      const cases = [
+        ["garbage\r\n\r\n", 400],
+        [`GET / HTTP/1.1\r\n${host}content-length: 1\r\ncontent-length: 2\r\n\r\n`, 400],
+        [`POST / HTTP/1.1\r\n${host}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n`, 400],
+        ["GET / HTTP/1.1\r\n\r\n", 400],
+        [`GET / HTTP/1.1\r\n${host}x: ${"a".repeat(20_000)}\r\n\r\n`, 431]
+      ] as const
+      for (const [bytes, status] of cases) {
+        const received = yield* exchange(server.url, bytes)
+        assert.match(received, new RegExp(`^HTTP/1.1 ${status} `), bytes.slice(0, 60))
+        assert.strictEqual(received.split("HTTP/1.1").length, 2, bytes.slice(0, 60))
+      }
+      assert.strictEqual(server.engine.requests.length, 0)
+      assert.strictEqual((yield* Effect.promise(() => fetch(`${server.url}/health`))).status, 200)
+    }))
+})
+
+describe("closing", () => {
+  it.live("lets running answers finish, refuses new requests, and ends", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script: { answer: () => ({ tokens: tokensOf("0123456789"), interval: "20 millis" }) } })
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      const send = (body: object): Promise<IncomingMessage> =>
+        new Promise((resolve, reject) => {
+          const sent = request(`${server.url}/v1/chat/completions`, {
+            method: "POST",
+            agent,
+            headers: { "content-type": "application/json" }
+          }, resolve)
+          sent.on("error", reject)
+          sent.end(JSON.stringify(body))
+        })
+      const read = async (response: IncomingMessage) => {
+        let text = ""
+        for await (const chunk of response) text += chunk
+        return text
+      }
+      const idle = yield* Effect.promise(() => send({ messages: user("hi") }).then(read))
+      assert.include(idle, "0123456789")
+
+      const streaming = yield* Effect.promise(() => server.post({ messages: user("hi"), stream: true }))
+      const closing = yield* Effect.forkChild(server.close, { startImmediately: true })
+      const late = yield* Effect.promise(() => server.post({ messages: user("hi") }).then(() => "answered", () => "refused"))
+      assert.strictEqual(late, "refused")
+      const body = yield* Effect.promise(() => streaming.text())
+      assert.include(body, "[DONE]")
+      assert.strictEqual(body.match(/"content":"\d"/g)?.length, 10)
+      yield* Fiber.join(closing)
+      agent.destroy()
+      yield* Effect.promise(() => eventually(() => server.log.length === 2))
+      assert.deepStrictEqual(server.log.map((line) => JSON.parse(line).outcome), ["ok", "ok"])
+    }))
+
+  it.live("cuts answers that outlive the drain", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({
+        script: { answer: () => ({ tokens: [], fault: { _tag: "Hang", afterTokens: 0 } }) },
+        limits: { drainMs: 20, headMs: 1 }
+      })
+      const streaming = yield* Effect.promise(() => server.post({ messages: user("hi"), stream: true }))
+      yield* server.close
+      const end = yield* Effect.promise(() => streaming.text().then(() => "complete", () => "cut"))
+      assert.strictEqual(end, "cut")
+      assert.strictEqual(JSON.parse(server.log[0]!).outcome, "server_closed")
+    }))
+})
