@@ -63,9 +63,8 @@ export const probe = (attempt: Attempt): Preparation => {
   const several = leading &&
     has(render(found, [system("mbxfirst"), system("mbxsecond"), user("mbxuser")]), "mbxfirst", "mbxsecond", "mbxuser")
   const turns = [user("mbxuser"), answer("mbxanswer"), system("mbxlate"), user("mbxagain")]
-  const late = [turns, [system("mbxsystem"), ...turns]].every((messages) =>
-    has(render(found, messages), "mbxuser", "mbxanswer", "mbxlate", "mbxagain")
-  )
+  const late = has(render(found, turns), "mbxuser", "mbxanswer", "mbxlate", "mbxagain") &&
+    (!leading || has(render(found, [system("mbxsystem"), ...turns]), "mbxsystem", "mbxuser", "mbxanswer", "mbxlate", "mbxagain"))
   found = { ...found, system: { leading, several, late } }
 
   const developer = render(found, [{ role: "developer", content: "mbxdeveloper" }, user("mbxuser")])

@@ -130,6 +130,22 @@ const oneCallEach = (messages: ReadonlyArray<Draft>): ReadonlyArray<Draft> => {
   return result
 }
 
+/** Tool results as user messages, each run of them one message with the user's own that follows, so that the turns still alternate. */
+const resultsAsUser = (messages: ReadonlyArray<Draft>): ReadonlyArray<Draft> => {
+  const result: Array<Draft> = []
+  let open = false
+  for (const message of messages) {
+    const isResult = message.role === "tool"
+    const content = isResult ? concat("<tool_response>\n", message.content, "\n</tool_response>") : message.content
+    const last = result.at(-1)
+    if (open && last?.role === "user" && (isResult || message.role === "user") && content !== null) {
+      result[result.length - 1] = { ...last, content: concat(last.content, "\n", content) }
+    } else result.push(isResult ? { index: message.index, role: "user", content: content ?? "" } : message)
+    open = isResult
+  }
+  return result
+}
+
 const textApartFromCalls = (message: Draft): ReadonlyArray<Draft> =>
   message.role === "assistant" && message.calls.length > 0 && message.content !== null && message.content !== ""
     ? [{ ...message, calls: [] }, { ...message, content: null, reasoning: undefined }]
@@ -143,13 +159,10 @@ export const arrange = (messages: ReadonlyArray<Message>, preparation: Preparati
   }
   let drafts: ReadonlyArray<Draft> = messages.map((message, index): Draft => {
     const drafted = draft(message, index, preparation)
-    if (drafted.role === "tool") {
-      return preparation.results
-        ? { ...drafted, name: drafted.name ?? names.get(drafted.id) }
-        : { index, role: "user", content: concat("<tool_response>\n", drafted.content, "\n</tool_response>") }
-    }
+    if (drafted.role === "tool") return { ...drafted, name: drafted.name ?? names.get(drafted.id) }
     return drafted.role === "developer" && !preparation.developer ? { ...drafted, role: "system" } : drafted
   })
+  if (!preparation.results) drafts = resultsAsUser(drafts)
   drafts = placeInstructions(drafts, preparation)
   if (!preparation.calls.parallel) drafts = oneCallEach(drafts)
   if (preparation.calls.apartFromText) drafts = drafts.flatMap(textApartFromCalls)
