@@ -1,4 +1,3 @@
-import type { Tokenizer as HfTokenizer } from "@huggingface/tokenizers"
 import { Result } from "effect"
 import { ModelError } from "../domain/Errors.ts"
 import type { Vocabulary } from "../models/ModelMetadata.ts"
@@ -11,9 +10,9 @@ export class PromptEncoder {
   readonly specials: SpecialTokens
   /** Whether a prompt begins with BOS; its id. */
   readonly bosId: number | undefined
-  readonly #text: HfTokenizer
+  readonly #text: TokenizerJson.TextTokenizer
 
-  private constructor(text: HfTokenizer, specials: SpecialTokens, bosId: number | undefined) {
+  private constructor(text: TokenizerJson.TextTokenizer, specials: SpecialTokens, bosId: number | undefined) {
     this.#text = text
     this.specials = specials
     this.bosId = bosId

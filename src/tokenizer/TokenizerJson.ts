@@ -1,15 +1,25 @@
-import { Tokenizer as HfTokenizer } from "@huggingface/tokenizers"
+import { Tokenizer as Library } from "@huggingface/tokenizers"
 import type { Vocabulary } from "../models/ModelMetadata.ts"
 import { MergeModel } from "./MergeModel.ts"
+import { nfc } from "./Nfc.ts"
 import type { PreTokenizer } from "./PreTokenizers.ts"
 import { spmMerges } from "./SpmMerges.ts"
 import * as TokenTypes from "./TokenTypes.ts"
 
 const space = "\u2581"
 
+/** What is used of the library's tokenizer. */
+export interface TextTokenizer {
+  readonly encode: (text: string, options: { readonly add_special_tokens: false }) => { readonly ids: ReadonlyArray<number> }
+  readonly token_to_id: (token: string) => number | undefined
+  normalizer: ((text: string) => string) | null
+  model: MergeModel
+}
+
 /** What a vocabulary's kind of tokenizer does around its merges. */
 interface Pipeline {
   readonly normalizer: object | null
+  readonly nfc: boolean
   readonly splits: ReadonlyArray<string>
   readonly merges: ReadonlyArray<string>
   readonly byteLevel: boolean
@@ -20,9 +30,9 @@ interface Pipeline {
  * The library's tokenizer for text without special tokens: control tokens and tags do not exist for it, so that no text can become one.
  * Only user-defined runs of white space are looked up before merging.
  */
-export const make = (vocabulary: Vocabulary, preTokenizer: PreTokenizer | undefined, ids: Map<string, number>): HfTokenizer => {
-  const { byteLevel, ignoreMerges, merges, normalizer, splits } = pipelineOf(vocabulary, preTokenizer)
-  const tokenizer = new HfTokenizer({
+export const make = (vocabulary: Vocabulary, preTokenizer: PreTokenizer | undefined, ids: Map<string, number>): TextTokenizer => {
+  const { byteLevel, ignoreMerges, merges, normalizer, splits, ...pipeline } = pipelineOf(vocabulary, preTokenizer)
+  const tokenizer: TextTokenizer = new Library({
     version: "1.0",
     added_tokens: spaceRuns(vocabulary),
     normalizer,
@@ -35,23 +45,25 @@ export const make = (vocabulary: Vocabulary, preTokenizer: PreTokenizer | undefi
     decoder: null
   }, { clean_up_tokenization_spaces: false })
   const unknown = vocabulary.unknownId === undefined || byteLevel ? undefined : vocabulary.tokens[vocabulary.unknownId]
+  if (pipeline.nfc) tokenizer.normalizer = nfc
   tokenizer.model = new MergeModel({ ids, merges, byteLevel, ignoreMerges, unknown })
   return tokenizer
 }
 
 /** Ids of a text; the text is well-formed UTF-16. */
-export const encode = (tokenizer: HfTokenizer, text: string): Int32Array<ArrayBuffer> =>
-  Int32Array.from<number>(tokenizer.encode(text, { add_special_tokens: false }).ids)
+export const encode = (tokenizer: TextTokenizer, text: string): Int32Array<ArrayBuffer> =>
+  Int32Array.from(tokenizer.encode(text, { add_special_tokens: false }).ids)
 
 const pipelineOf = (vocabulary: Vocabulary, preTokenizer: PreTokenizer | undefined): Pipeline => {
   if (preTokenizer !== undefined) {
-    const { ignoreMerges, nfc, splits } = preTokenizer
-    return { normalizer: nfc ? { type: "NFC" } : null, splits, merges: vocabulary.merges, byteLevel: true, ignoreMerges }
+    const { ignoreMerges, splits } = preTokenizer
+    return { normalizer: null, nfc: preTokenizer.nfc, splits, merges: vocabulary.merges, byteLevel: true, ignoreMerges }
   }
   const replace = { type: "Replace", pattern: { String: " " }, content: space }
   const prefixed = vocabulary.model === "llama" && (vocabulary.addSpacePrefix ?? true)
   return {
     normalizer: prefixed ? { type: "Sequence", normalizers: [{ type: "Prepend", prepend: space }, replace] } : replace,
+    nfc: false,
     splits: wordSplits(vocabulary),
     merges: vocabulary.model === "llama" ? spmMerges(vocabulary) : vocabulary.merges,
     byteLevel: false,
