@@ -1,7 +1,7 @@
 #pragma once
 
-#include "frame_queue.hpp"
 #include "loading.hpp"
+#include "sched/frame_queue.hpp"
 #include "sched/scheduler.hpp"
 
 #include <napi.h>
@@ -54,7 +54,7 @@ private:
   std::mutex mutex_;
   std::optional<double> progress_;            ///< not yet delivered; guarded by mutex_
   std::optional<Result<LoadedModel>> loaded_; ///< not yet delivered; guarded by mutex_
-  FrameQueue frames_;
+  sched::FrameQueue frames_;
 
   std::thread loader_;
   ModelInfo model_{};

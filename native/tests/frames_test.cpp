@@ -1,8 +1,11 @@
+#include "sched/frame_queue.hpp"
 #include "sched/frames.hpp"
 #include "test.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -51,6 +54,34 @@ const Test failedFrame{"frames: failed, with every padding", [] {
 const Test severalRecords{"frames: records follow each other; an empty step is an empty frame", [] {
   expect({}, "04000000 00000000");
   expect({TokenEvent{1, 2}, ProgressEvent{3, 4, 5}}, "20000000 02000000 01000000 01000000 02000000 02000000 03000000 04000000 05000000");
+}};
+
+const Test queueBound{"frames: a writer waits for room, keeps its order and loses nothing", [] {
+  constexpr int Frames = 2000;
+  FrameQueue queue(64);
+  std::thread writer([&] {
+    for (int i = 0; i < Frames; ++i) queue.push(std::vector<std::byte>(1 + i % 16, static_cast<std::byte>(i)));
+  });
+  size_t longest = 0;
+  bool ordered = true;
+  for (int i = 0; i < Frames;) {
+    longest = std::max(longest, queue.size());
+    if (const auto frame = queue.pop()) ordered = ordered && frame->front() == static_cast<std::byte>(i++);
+  }
+  writer.join();
+  check(ordered && !queue.pop());
+  check(longest <= 64);
+}};
+
+const Test queueClose{"frames: closing the queue lets a waiting writer go", [] {
+  FrameQueue queue(1);
+  std::thread writer([&] {
+    for (int i = 0; i < 3; ++i) queue.push(std::vector<std::byte>(8));
+  });
+  while (queue.size() == 0) std::this_thread::yield();
+  queue.close();
+  writer.join();
+  check(queue.size() == 1, "what came after closing is dropped");
 }};
 
 } // namespace

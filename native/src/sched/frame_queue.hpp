@@ -5,17 +5,21 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
-namespace mashbox::addon {
+namespace mashbox::sched {
 
-/// Frames on their way from the scheduler's thread to the JavaScript thread. Bounded: a producer that is too far ahead waits.
+/// Frames on their way from the scheduler's thread to a reader. Bounded: a scheduler that is too far ahead waits, so a reader that
+/// stalls costs time and no memory.
 class FrameQueue {
 public:
-  /// Waits while the queue is full; drops the frame once the queue is closed.
+  explicit FrameQueue(size_t mostBytes = 1 << 20) : mostBytes_(mostBytes) {}
+
+  /// Waits while the queue holds `mostBytes` or more; drops the frame once the queue is closed.
   void push(std::vector<std::byte> frame) {
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return bytes_ < MostBytes || closed_; });
+    room_.wait(lock, [&] { return bytes_ < mostBytes_ || closed_; });
     if (closed_) return;
     bytes_ += frame.size();
     frames_.push_back(std::move(frame));
@@ -31,6 +35,7 @@ public:
     return frame;
   }
 
+  /// Lets a waiting writer go.
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -43,8 +48,7 @@ public:
   }
 
 private:
-  static constexpr size_t MostBytes = 1 << 20;
-
+  const size_t mostBytes_;
   mutable std::mutex mutex_;
   std::condition_variable room_;
   std::deque<std::vector<std::byte>> frames_;
@@ -52,4 +56,4 @@ private:
   bool closed_ = false;
 };
 
-} // namespace mashbox::addon
+} // namespace mashbox::sched
