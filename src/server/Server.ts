@@ -1,9 +1,9 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { ByteSize, Effect, Layer } from "effect"
 import { HttpIncomingMessage, HttpRouter } from "effect/http"
-import { createServer, type Server as NodeServer } from "node:http"
 import type { Duplex } from "node:stream"
 import { Settings } from "../Settings.ts"
+import { DrainingServer } from "./DrainingServer.ts"
 import * as Guards from "./Guards.ts"
 import { Limits } from "./Limits.ts"
 import * as Routes from "./Routes.ts"
@@ -25,8 +25,8 @@ const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Duplex): void => {
   )
 }
 
-const makeNodeServer = (): NodeServer => {
-  const server = createServer({
+const makeNodeServer = (): DrainingServer => {
+  const server = new DrainingServer({
     headersTimeout: 10_000,
     requestTimeout: 120_000,
     connectionsCheckingInterval: 5_000,
@@ -34,11 +34,6 @@ const makeNodeServer = (): NodeServer => {
     maxHeaderSize: 16 * 1024
   })
   server.on("clientError", refuseUnparsed)
-  server.on("request", (_request, response) => {
-    response.once("close", () => {
-      if (!server.listening) setImmediate(() => server.closeIdleConnections())
-    })
-  })
   return server
 }
 

@@ -78,6 +78,20 @@ describe("closing", () => {
       assert.deepStrictEqual(server.log.map((line) => JSON.parse(line).outcome), ["ok", "ok"])
     }))
 
+  it.live("does not wait for connections without a request", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script })
+      const { hostname, port } = new URL(server.url)
+      const silent = connect(Number(port), hostname)
+      const half = connect(Number(port), hostname)
+      yield* Effect.promise(() => Promise.all([once(silent, "connect"), once(half, "connect")]))
+      half.write("GET /health HT")
+      yield* Effect.promise(() => fetch(`${server.url}/health`).then((response) => response.text()))
+      const closed = Promise.all([once(silent.resume(), "close"), once(half.resume(), "close")])
+      yield* server.close
+      yield* Effect.promise(() => closed)
+    }))
+
   it.live("cuts answers that outlive the drain", () =>
     Effect.gen(function*() {
       const server = yield* harness({

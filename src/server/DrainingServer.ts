@@ -1,0 +1,39 @@
+import { type IncomingMessage, Server as HttpServer, type ServerOptions, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+
+/** Node's server, except that closing it ends every connection as soon as no request runs on it, also those that never had one. */
+export class DrainingServer extends HttpServer {
+  private readonly running = new Map<Socket, number>()
+  private draining = false
+
+  constructor(options: ServerOptions) {
+    super(options)
+    this.on("connection", (socket: Socket) => {
+      this.running.set(socket, 0)
+      socket.once("close", () => this.running.delete(socket))
+    })
+    this.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      this.count(request.socket, 1)
+      response.once("close", () => {
+        this.count(request.socket, -1)
+        if (this.draining) this.endUnused(request.socket)
+      })
+    })
+  }
+
+  override close(callback?: (error?: Error) => void): this {
+    this.draining = true
+    super.close(callback)
+    for (const socket of this.running.keys()) this.endUnused(socket)
+    return this
+  }
+
+  private count(socket: Socket, change: number): void {
+    const requests = this.running.get(socket)
+    if (requests !== undefined) this.running.set(socket, requests + change)
+  }
+
+  private endUnused(socket: Socket): void {
+    if (this.running.get(socket) === 0) socket.destroySoon()
+  }
+}
