@@ -8,8 +8,6 @@ namespace mashbox::cpu::avx512 {
 namespace {
 
 constexpr size_t PanelRows = 16;
-/// From this many activation rows on, laying sixteen weight rows out for the matrix kernel pays.
-constexpr size_t PanelThreshold = 8;
 
 /// One activation row's 8-bit form.
 struct Column {
@@ -86,9 +84,9 @@ template <class Format, int Columns> void dotPair(const uint8_t* row, ptrdiff_t 
 }
 
 template <class Format, int Columns>
-void matmulPairs(const uint8_t* weights, size_t rowBytes, size_t rowCount, const Activations& x, size_t firstColumn, float* out, size_t outStride) {
+void matmulPairs(const uint8_t* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
   Column columns[Columns];
-  for (int c = 0; c < Columns; ++c) columns[c] = column(x, firstColumn + c, out, outStride);
+  for (int c = 0; c < Columns; ++c) columns[c] = column(x, size_t(c), out, outStride);
   const size_t pairBytes = 2 * rowBytes;
   const size_t ahead = pairBytes < 4096 ? (4096 + pairBytes - 1) / pairBytes * pairBytes : 4096;
   for (size_t r = 0; r < rowCount; r += 2)
@@ -116,6 +114,9 @@ template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_
     for (size_t r = 0; r < PanelRows; r += 2) {
       const size_t first = r < rows ? r : rows - 1, second = r + 1 < rows ? r + 1 : rows - 1;
       const uint8_t* row = weights + first * rowBytes + g * Format::groupBytes;
+      // The next panel comes into the second-level cache while this one is multiplied.
+      for (const uint8_t* next : {row + PanelRows * rowBytes, row + (PanelRows + 1) * rowBytes})
+        for (size_t line = 0; line < Format::groupBytes; line += 64) _mm_prefetch(reinterpret_cast<const char*>(next + line), _MM_HINT_T1);
       Group group;
       loadBlocks<Format>(row, ptrdiff_t((second - first) * rowBytes), count, group);
       for (unsigned b = 0; b < count; ++b) _mm512_store_si512(codes[b][r], group.code[b]);
@@ -264,15 +265,15 @@ template <class Format> void matmulPanels(const uint8_t* weights, size_t rowByte
   }
 }
 
+/// Laying sixteen weight rows out for the matrix kernel pays from five activation rows on.
 template <class Format> void matmul(const uint8_t* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
-  if (x.rows >= PanelThreshold) return matmulPanels<Format>(weights, rowBytes, rowCount, x, out, outStride);
-  size_t m = 0;
-  if (m + 4 <= x.rows) matmulPairs<Format, 4>(weights, rowBytes, rowCount, x, m, out, outStride), m += 4;
-  switch (x.rows - m) {
-  case 3: return matmulPairs<Format, 3>(weights, rowBytes, rowCount, x, m, out, outStride);
-  case 2: return matmulPairs<Format, 2>(weights, rowBytes, rowCount, x, m, out, outStride);
-  case 1: return matmulPairs<Format, 1>(weights, rowBytes, rowCount, x, m, out, outStride);
-  default: return;
+  switch (x.rows) {
+  case 0: return;
+  case 1: return matmulPairs<Format, 1>(weights, rowBytes, rowCount, x, out, outStride);
+  case 2: return matmulPairs<Format, 2>(weights, rowBytes, rowCount, x, out, outStride);
+  case 3: return matmulPairs<Format, 3>(weights, rowBytes, rowCount, x, out, outStride);
+  case 4: return matmulPairs<Format, 4>(weights, rowBytes, rowCount, x, out, outStride);
+  default: return matmulPanels<Format>(weights, rowBytes, rowCount, x, out, outStride);
   }
 }
 
