@@ -7,6 +7,7 @@ export interface ModelMetadata {
   readonly fileBytes: number
   readonly tensorBytes: number
   readonly parameters: number
+  /** 0 where the file has no key of its architecture at all, which the engine refuses. */
   readonly contextLength: number
   readonly chatTemplate: string | undefined
   readonly vocabulary: Vocabulary

@@ -82,7 +82,7 @@ const wordSplits = (vocabulary: Vocabulary): ReadonlyArray<string> => {
   return words ? [`${space}+[^${space}]*|[^${space}]+`] : lines ? ["[^\\n]+|\\n+"] : []
 }
 
-/** Ids of the tokens that text may become: not the control tokens. `repeated`: an id whose text is another token's too. */
+/** Ids of the tokens that text may become: no control tokens and no tags. `repeated`: an id whose text is another token's too. */
 export const textIds = (vocabulary: Vocabulary): { readonly ids: Map<string, number>; readonly repeated: number | undefined } => {
   const ids = new Map<string, number>()
   const special = new Set<string>()
@@ -90,9 +90,10 @@ export const textIds = (vocabulary: Vocabulary): { readonly ids: Map<string, num
   for (let id = 0; id < vocabulary.tokens.length; id++) {
     const token = vocabulary.tokens[id] ?? ""
     if (ids.has(token) || special.has(token)) repeated ??= id
-    // SentencePiece's unknown token may be marked as control; no merge makes it, but it stands for what has no bytes.
-    const excluded = vocabulary.types[id] === TokenTypes.control && (vocabulary.model === "gpt2" || id !== vocabulary.unknownId)
-    if (excluded) special.add(token)
+    const type = vocabulary.types[id]
+    // No merge makes SentencePiece's unknown token, but it stands for what has no bytes.
+    const fallback = vocabulary.model !== "gpt2" && id === vocabulary.unknownId
+    if (!fallback && (type === TokenTypes.control || (type === TokenTypes.userDefined && !TokenTypes.isSpaceRun(token)))) special.add(token)
     else ids.set(token, id)
   }
   return { ids, repeated }

@@ -198,3 +198,27 @@ describe("long prompts", () => {
     for (const one of [vocabulary, spm]) assert.deepEqual(unpack(structuredClone(pack(one))), one)
   })
 })
+
+describe("untrusted text", () => {
+  it.live("becomes no control token and no tag, even where merges or the whole-piece rule would make one", () =>
+    Effect.gen(function*() {
+      const found = goldenVocabulary("llama-bpe")
+      assert.isDefined(found)
+      const id = (text: string) => found.tokens.indexOf(text)
+      const [word = "", ...merge] = found.merges.filter((one) => /^[a-z]+ [a-z]+$/.test(one)).map((one) => one.replace(" ", ""))
+      const other = merge.find((one) => !one.includes(word) && !word.includes(one)) ?? ""
+      const types = found.types.slice()
+      types[id(word)] = 3
+      types[id(other)] = 4
+      const tokenizer = yield* GgufTokenizer.make({ ...found, types, addBos: false })
+      const ids = yield* tokenizer.encode({
+        text: `${word} ${other}`,
+        untrusted: [[0, word.length], [word.length + 1, word.length + 1 + other.length]]
+      })
+      assert.notInclude(Array.from(ids), id(word))
+      assert.notInclude(Array.from(ids), id(other))
+      const decoder = tokenizer.decoder()
+      assert.strictEqual(Array.from(ids, (one) => decoder.push(one)).join(""), `${word} ${other}`)
+      assert.include(Array.from(yield* tokenizer.encode(trusted(word))), id(word))
+    }))
+})
