@@ -20,8 +20,10 @@ using model::Weight;
 constexpr size_t UnitRows = 16;
 /// Weight bytes that are worth another thread's attention.
 constexpr size_t GrainBytes = 16384;
+/// From so many rows on, kernels first lay out the activations, which pays off over many outputs per call.
+constexpr size_t LayoutRows = 8;
 /// Outputs that are added to a buffer pass through a tile of this width.
-constexpr size_t AddWidth = 64;
+constexpr size_t AddWidth = 128;
 
 struct Matrix {
   const gguf::Tensor* tensor;
@@ -105,7 +107,7 @@ public:
       buffer(projection.out).write();
     }
     const Activations x = buffer(in).activations(rows, int8, kernels_, pool_);
-    pool_.parallelFor(units, grain(unitBytes, rows), [&](size_t begin, size_t end, unsigned worker) {
+    pool_.parallelFor(units, grain(units, unitBytes, rows), [&](size_t begin, size_t end, unsigned worker) {
       size_t first = 0;
       for (const Projection& projection : projections) {
         const Matrix& matrix = device_.matrix(projection.weight);
@@ -131,7 +133,7 @@ public:
     float* const ups = buffer(up.out).write();
     const size_t width = gateMatrix.rows();
     const size_t unitBytes = UnitRows * (gateMatrix.rowBytes + upMatrix.rowBytes);
-    pool_.parallelFor(gateMatrix.units(), grain(unitBytes, rows), [&](size_t begin, size_t end, unsigned) {
+    pool_.parallelFor(gateMatrix.units(), grain(gateMatrix.units(), unitBytes, rows), [&](size_t begin, size_t end, unsigned) {
       const size_t from = begin * UnitRows, to = std::min(end * UnitRows, width);
       multiply(gate, gateMatrix, x, from, to, gated + from, width);
       multiply(up, upMatrix, x, from, to, ups + from, width);
@@ -168,7 +170,7 @@ public:
     }
     float* const out = logits_.as<float>();
     const Activations x = buffer(in).activations(rows, usesInt8(matrix.type()), kernels_, pool_);
-    pool_.parallelFor(matrix.units(), grain(matrix.rowBytes * UnitRows, rows), [&](size_t begin, size_t end, unsigned) {
+    pool_.parallelFor(matrix.units(), grain(matrix.units(), matrix.rowBytes * UnitRows, rows), [&](size_t begin, size_t end, unsigned) {
       const size_t from = begin * UnitRows, to = std::min(end * UnitRows, width);
       multiply(head, matrix, x, from, to, out + from, width);
     });
@@ -180,7 +182,11 @@ private:
   Rows& buffer(Buffer id) { return buffers_[static_cast<uint32_t>(id)]; }
 
   /// Units of one piece of work.
-  static size_t grain(size_t unitBytes, size_t rows) { return std::max<size_t>(1, GrainBytes / (unitBytes * rows)); }
+  size_t grain(size_t units, size_t unitBytes, size_t rows) const {
+    constexpr size_t PiecesPerThread = 4;
+    if (rows >= LayoutRows) return std::max<size_t>(1, units / (PiecesPerThread * pool_.size()));
+    return std::max<size_t>(1, GrainBytes / unitBytes);
+  }
 
   /// Outputs [from, to) of every row; `out` is the place of output `from` of row 0.
   void multiply(const Projection& projection, const Matrix& matrix, const Activations& x, size_t from, size_t to, float* out, size_t stride) const {
