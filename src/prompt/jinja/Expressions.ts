@@ -1,6 +1,7 @@
 import { Arguments } from "./Arguments.ts"
 import { attribute, sliceOf, subscript } from "./Attributes.ts"
-import { type Filter, filter } from "./Filters.ts"
+import type { Filter } from "./Filter.ts"
+import { filter } from "./Filters.ts"
 import { textOf } from "./MarkedText.ts"
 import { negate, operator } from "./Operators.ts"
 import { iterate, numberOf } from "./PythonEquality.ts"

@@ -43,6 +43,7 @@ const onFloats = (operator: string, left: number, right: number): number => {
     case "%":
       return floorMod(left, right)
     default:
+      if (left === 0 && right < 0) throw new JinjaError("0.0 cannot be raised to a negative power")
       return left ** right
   }
 }
@@ -74,7 +75,7 @@ const arithmetic = (operator: string, left: Value, right: Value, run: Run): Valu
   if (left instanceof Float || right instanceof Float || operator === "/" || (operator === "**" && b < 0)) {
     return new Float(onFloats(operator, Number(a), Number(b)))
   }
-  if ((operator === "//" || operator === "%") && b == 0) throw new JinjaError("integer division or modulo by zero")
+  if ((operator === "//" || operator === "%") && Number(b) === 0) throw new JinjaError("integer division or modulo by zero")
   if (typeof a === "number" && typeof b === "number") {
     const result = onFloats(operator, a, b)
     if (Number.isSafeInteger(result)) return result === 0 ? 0 : result

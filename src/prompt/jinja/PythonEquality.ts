@@ -85,6 +85,7 @@ export const contains = (container: Value, item: Value, run: Run): boolean => {
     if (!isText(item)) throw new JinjaError(`'in <string>' requires string as left operand, not ${typeName(item)}`)
     return run.find(container, item) >= 0
   }
+  if (container instanceof Dict && item instanceof Undefined) return false
   if (container instanceof Dict) return container.entries.has(keyOf(item))
   return iterate(container, run).some((candidate) => isEqual(candidate, item, run))
 }

@@ -206,14 +206,19 @@ export const splitLines = (text: Text, keepEnds: boolean): Array<Text> => {
   return lines
 }
 
-const justify = (run: Run, text: Text, args: Arguments, side: "left" | "right" | "center"): Text => {
-  const missing = (args.integer(0, "width") ?? 0) - codePointLength(textOf(text))
+type Method = (run: Run, text: Text, args: Arguments) => Value
+
+export const justify = (run: Run, text: Text, width: number, fill: string, side: "left" | "right" | "center"): Text => {
+  const length = codePointLength(textOf(text))
+  const missing = width - length
   if (missing <= 0) return text
   run.produce(missing)
-  const fill = textOf(args.text(1, "fillchar") ?? " ")
-  const left = side === "right" ? missing : side === "left" ? 0 : (missing >> 1) + (missing & (missing + codePointLength(textOf(text))) & 1)
+  const left = side === "right" ? missing : side === "left" ? 0 : (missing >> 1) + (missing & width & 1)
   return join([fill.repeat(left), text, fill.repeat(missing - left)], "")
 }
+
+const justified = (side: "left" | "right" | "center"): Method => (run, text, args) =>
+  justify(run, text, args.integer(0, "width") ?? 0, textOf(args.text(1, "fillchar") ?? " "), side)
 
 const zeroFill = (run: Run, text: Text, args: Arguments): Text => {
   const missing = (args.integer(0, "width") ?? 0) - codePointLength(textOf(text))
@@ -222,8 +227,6 @@ const zeroFill = (run: Run, text: Text, args: Arguments): Text => {
   const sign = /^[-+]?/.exec(textOf(text))?.[0].length ?? 0
   return join([slice(text, 0, sign), "0".repeat(missing), slice(text, sign)], "")
 }
-
-type Method = (run: Run, text: Text, args: Arguments) => Value
 
 /** Whether all characters, and at least one, match. */
 const all = (pattern: RegExp): Method => (_, text) => pattern.test(textOf(text))
@@ -234,7 +237,7 @@ export const isLower = (text: string): boolean => /\p{Ll}/u.test(text) && !/\p{L
 const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ["capitalize", (_, text) => capitalize(text)],
   ["casefold", (_, text) => mapText(text, (s) => s.replaceAll("ß", "ss").toLowerCase())],
-  ["center", (run, text, args) => justify(run, text, args, "center")],
+  ["center", justified("center")],
   ["count", (run, text, args) => {
     const needle = args.requiredText(0, "sub")
     const [start, end] = range(text, args)
@@ -262,7 +265,7 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
     })
     return join(items, text)
   }],
-  ["ljust", (run, text, args) => justify(run, text, args, "left")],
+  ["ljust", justified("left")],
   ["lower", (_, text) => mapText(text, (s) => s.toLowerCase())],
   ["lstrip", (_, text, args) => strip(text, args.text(0, "chars"), "left")],
   ["partition", (run, text, args) => partition(run, text, args, false)],
@@ -280,7 +283,7 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ],
   ["rfind", (run, text, args) => find(run, text, args, true)],
   ["rindex", (run, text, args) => index(run, text, args, true)],
-  ["rjust", (run, text, args) => justify(run, text, args, "right")],
+  ["rjust", justified("right")],
   ["rpartition", (run, text, args) => partition(run, text, args, true)],
   ["rsplit", splitFromRight],
   ["rstrip", (_, text, args) => strip(text, args.text(0, "chars"), "right")],

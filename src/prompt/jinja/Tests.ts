@@ -44,7 +44,7 @@ const isSized = (value: Value): boolean =>
 
 const tests: ReadonlyMap<string, Test> = new Map<string, Test>([
   ["boolean", (_, value) => typeof value === "boolean"],
-  ["callable", (_, value) => value instanceof Callable],
+  ["callable", (_, value) => value instanceof Callable || value instanceof Undefined],
   ["defined", (_, value) => !(value instanceof Undefined)],
   ["divisibleby", (_, value, args) => remainder(value, argument(args)) === 0],
   ["eq", equal],
