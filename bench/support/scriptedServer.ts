@@ -2,7 +2,7 @@
  * The real server with the bundled model's tokenizer and template, over a scripted engine that gives every running request one token per
  * step. Started with an IPC channel: sends `{ url }`, and `{ cpu }` (microseconds, user and system) for every message.
  */
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Auth } from "../../src/auth/Auth.ts"

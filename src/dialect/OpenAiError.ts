@@ -48,7 +48,6 @@ const refusedStatus = {
   WrongMethod: [405, "invalid_request_error", "method_not_allowed"],
   WrongMediaType: [415, "invalid_request_error", "unsupported_media_type"],
   BodyTooLarge: [413, "invalid_request_error", "body_too_large"],
-  BodyTimeout: [408, "invalid_request_error", "request_timeout"],
   Draining: [503, "unavailable", "draining"],
   Defect: [500, "server_error", "internal_error"]
 } as const satisfies Record<RequestRefused["reason"], readonly [number, Details["type"], string]>

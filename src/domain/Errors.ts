@@ -57,7 +57,6 @@ export class RequestRefused extends Schema.TaggedError<RequestRefused>()("Reques
     "WrongMethod",
     "WrongMediaType",
     "BodyTooLarge",
-    "BodyTimeout",
     "Draining",
     "Defect"
   ]),

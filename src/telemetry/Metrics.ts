@@ -1,4 +1,4 @@
-import { Effect, Metric } from "effect"
+import { type Context, Effect, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import type { Finish } from "../domain/OutputEvent.ts"
 
@@ -53,20 +53,20 @@ const always = Effect.all(
 )
 
 /** Counts one answered request; the times are milliseconds. */
-export const requestFinished = (finish: Finish, elapsedMs: number): Effect.Effect<void> => {
-  const { cachedTokens, completionTokens, generationMs, promptMs, promptTokens: prompt, queueMs } = finish.usage
-  return Effect.all([
-    Metric.update(finishedBy[finish.reason], 1),
-    Metric.update(promptTokens, prompt),
-    Metric.update(generationTokens, completionTokens),
-    Metric.update(prefixQueries, prompt),
-    Metric.update(prefixHits, cachedTokens),
-    Metric.update(queueTime, queueMs / 1000),
-    Metric.update(timeToFirstToken, (queueMs + promptMs) / 1000),
-    Metric.update(endToEnd, elapsedMs / 1000),
-    completionTokens > 1 ? Metric.update(timePerOutputToken, generationMs / 1000 / (completionTokens - 1)) : Effect.void
-  ], { discard: true })
-}
+export const requestFinished = (finish: Finish, elapsedMs: number): Effect.Effect<void> =>
+  Effect.contextWith((context: Context.Context<never>) => {
+    const { cachedTokens, completionTokens, generationMs, promptMs, promptTokens: prompt, queueMs } = finish.usage
+    finishedBy[finish.reason].updateUnsafe(1, context)
+    promptTokens.updateUnsafe(prompt, context)
+    generationTokens.updateUnsafe(completionTokens, context)
+    prefixQueries.updateUnsafe(prompt, context)
+    prefixHits.updateUnsafe(cachedTokens, context)
+    queueTime.updateUnsafe(queueMs / 1000, context)
+    timeToFirstToken.updateUnsafe((queueMs + promptMs) / 1000, context)
+    endToEnd.updateUnsafe(elapsedMs / 1000, context)
+    if (completionTokens > 1) timePerOutputToken.updateUnsafe(generationMs / 1000 / (completionTokens - 1), context)
+    return Effect.void
+  })
 
 /** Counts one request that was accepted and then failed. */
 export const requestFailed: Effect.Effect<void> = Metric.update(failed, 1)

@@ -1,0 +1,178 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { ChatCompletionChunk } from "../../../schema/openai/Chat.ts"
+import * as OpenAiChat from "../../../src/dialect/OpenAiChat.ts"
+import { parse } from "../../../src/dialect/WireRequest.ts"
+import { EngineError } from "../../../src/domain/Errors.ts"
+import type { Finish } from "../../../src/domain/OutputEvent.ts"
+import { greedy } from "../../../src/domain/Sampling.ts"
+
+const context = { tenant: "t", randomSeed: 77 }
+
+const decode = (body: object) => {
+  const wire = Result.getOrThrow(parse(JSON.stringify(body)))
+  return Result.getOrThrow(OpenAiChat.decode(wire, context))
+}
+
+const messages = [{ role: "user", content: "hi" }]
+const decodeWith = (fields: object) => decode({ messages, ...fields })
+
+describe("decode", () => {
+  it("applies every default", () => {
+    assert.deepStrictEqual(decode({ messages }), {
+      request: {
+        model: undefined,
+        conversation: { messages: [{ role: "user", content: "hi" }], tools: [], templateVariables: { enable_thinking: false } },
+        sampling: { ...greedy, seed: 77 },
+        maxTokens: undefined,
+        stopStrings: [],
+        tenant: "t"
+      },
+      stream: false,
+      includeUsage: false,
+      ignored: []
+    })
+  })
+
+  it("prefers the newer and the more specific of two names", () => {
+    assert.strictEqual(decodeWith({ max_tokens: 1, max_output_tokens: 2, max_completion_tokens: 3 }).request.maxTokens, 3)
+    assert.strictEqual(decodeWith({ max_tokens: 1, max_output_tokens: 2 }).request.maxTokens, 1)
+    assert.strictEqual(decodeWith({ max_output_tokens: 2 }).request.maxTokens, 2)
+    assert.strictEqual(decodeWith({ rep_pen: 1.5 }).request.sampling.repetitionPenalty, 1.5)
+    assert.strictEqual(decodeWith({ rep_pen: 1.5, repetition_penalty: 1.25 }).request.sampling.repetitionPenalty, 1.25)
+    assert.deepStrictEqual(decodeWith({ stop_sequences: ["a"] }).request.stopStrings, ["a"])
+    assert.deepStrictEqual(decodeWith({ stop: "b", stop_sequences: ["a"] }).request.stopStrings, ["b"])
+  })
+
+  it("turns every way to ask for thinking into template variables", () => {
+    const variables = (fields: object) => decodeWith(fields).request.conversation.templateVariables
+    assert.deepStrictEqual(variables({ enable_thinking: true }), { enable_thinking: true })
+    assert.deepStrictEqual(variables({ reasoning_effort: "high" }), { enable_thinking: true, reasoning_effort: "high" })
+    assert.deepStrictEqual(variables({ reasoning: { effort: "low" } }), { enable_thinking: true, reasoning_effort: "low" })
+    assert.deepStrictEqual(variables({ reasoning_effort: "none", reasoning: { effort: "low" } }), { enable_thinking: false })
+    assert.deepStrictEqual(variables({ enable_thinking: false, reasoning_effort: "high" }), {
+      enable_thinking: false,
+      reasoning_effort: "high"
+    })
+    assert.deepStrictEqual(
+      variables({ enable_thinking: false, chat_template_kwargs: { enable_thinking: true, preserve_thinking: false } }),
+      {
+        enable_thinking: true,
+        preserve_thinking: false
+      }
+    )
+  })
+
+  it("keeps requests from replacing the conversation, and says so", () => {
+    const decoded = decodeWith({ chat_template_kwargs: { messages: [], bos_token: "x", deep: 1 }, user: "u", extra: true })
+    assert.deepStrictEqual(decoded.request.conversation.templateVariables, { enable_thinking: false, deep: 1 })
+    assert.deepStrictEqual(decoded.ignored, ["user", "extra", "chat_template_kwargs.messages", "chat_template_kwargs.bos_token"])
+  })
+
+  it("puts no field name into a header that a header cannot carry", () => {
+    assert.deepStrictEqual(decodeWith({ "a\r\nb": 1, "ü": 2, ["x".repeat(100)]: 3, fine: 4 }).ignored, ["fine"])
+  })
+
+  it("takes signed seeds and draws one for -1", () => {
+    assert.strictEqual(decodeWith({ seed: 0 }).request.sampling.seed, 0)
+    assert.strictEqual(decodeWith({ seed: -1 }).request.sampling.seed, 77)
+    for (const seed of [-2, -Number.MAX_SAFE_INTEGER]) {
+      const own = decodeWith({ seed }).request.sampling.seed
+      assert.isTrue(Number.isSafeInteger(own) && own >= 0, String(own))
+    }
+  })
+
+  it("keeps the history of calls, results and thinking", () => {
+    const call = { id: "c1", type: "function", function: { name: "f", arguments: "{\"b\":1,\"a\":2}" } }
+    const decoded = decode({
+      messages: [
+        { role: "system", content: [{ type: "text", text: "s" }] },
+        { role: "user", content: "q", name: "ann" },
+        { role: "assistant", content: null, reasoning_content: "why", tool_calls: [call] },
+        { role: "tool", tool_call_id: "c1", content: [{ type: "text", text: "r1" }, { type: "text", text: "r2" }] },
+        { role: "function", name: "f", content: "r3" },
+        { role: "assistant", content: "done", tool_calls: [] },
+        { role: "assistant" }
+      ]
+    })
+    assert.deepStrictEqual(decoded.request.conversation.messages, [
+      { role: "system", content: "s" },
+      { role: "user", content: "q", name: "ann" },
+      {
+        role: "assistant",
+        content: null,
+        reasoning: "why",
+        toolCalls: [{ id: "c1", name: "f", arguments: "{\"b\":1,\"a\":2}" }]
+      },
+      { role: "tool", toolCallId: "c1", content: "r1r2" },
+      { role: "tool", toolCallId: "", name: "f", content: "r3" },
+      { role: "assistant", content: "done" },
+      { role: "assistant", content: null }
+    ])
+  })
+})
+
+describe("chunks", () => {
+  const head = { id: "chatcmpl-\"1", created: 5, model: "m\n\u2028" }
+  const finish: Finish = {
+    _tag: "Finish",
+    reason: "length",
+    usage: { promptTokens: 10, cachedTokens: 4, completionTokens: 3, queueMs: 1, promptMs: 50, generationMs: 100 }
+  }
+  const data = (frames: string) =>
+    frames.split("\n\n").filter((frame) => frame.startsWith("data: {")).map((frame) => JSON.parse(frame.slice(6)))
+
+  it("are what a JSON encoder of the schema would write", () => {
+    const encoder = OpenAiChat.chunks(head, true)
+    const text = "a\"\\\n\r\u0000\u2028\u{1f600}\ud800 </script>"
+    const frames = encoder.start() + encoder.event({ _tag: "Reasoning", text }) + encoder.event({ _tag: "Text", text }) +
+      encoder.event(finish)
+    const chunks = data(frames)
+    for (const chunk of chunks) Schema.decodeUnknownSync(ChatCompletionChunk)(chunk)
+    const deltas = chunks.map((chunk) => chunk.choices[0]?.delta)
+    assert.deepStrictEqual(deltas, [{ role: "assistant", content: "" }, { reasoning_content: text }, { content: text }, {}, undefined])
+    for (const chunk of chunks) assert.deepInclude(chunk, { id: head.id, created: 5, model: head.model, object: "chat.completion.chunk" })
+    assert.isTrue(frames.endsWith("data: [DONE]\n\n"))
+    assert.isFalse(/[^\n]\n[^\n]/.test(frames), "a frame is one line")
+  })
+
+  it("carry the timings of llama-server and OpenAI's usage", () => {
+    const [last, usage] = data(OpenAiChat.chunks(head, true).event(finish))
+    assert.strictEqual(last.choices[0].finish_reason, "length")
+    assert.deepStrictEqual(last.timings, {
+      prompt_n: 6,
+      prompt_ms: 50,
+      prompt_per_second: 120,
+      predicted_n: 3,
+      predicted_ms: 100,
+      predicted_per_second: 20,
+      cache_n: 4,
+      queue_ms: 1
+    })
+    assert.deepStrictEqual(usage.usage, {
+      prompt_tokens: 10,
+      completion_tokens: 3,
+      total_tokens: 13,
+      prompt_tokens_details: { cached_tokens: 4 }
+    })
+    assert.deepStrictEqual(usage.choices, [])
+  })
+
+  it("have no speed where none was measured", () => {
+    const idle: Finish = { ...finish, usage: { ...finish.usage, completionTokens: 0, promptMs: 0, generationMs: 0 } }
+    const [last] = data(OpenAiChat.chunks(head, false).event(idle))
+    assert.deepInclude(last.timings, { prompt_per_second: null, predicted_per_second: null, predicted_n: 0 })
+  })
+
+  it("end in an error event that names the response", () => {
+    const frame = OpenAiChat.chunks(head, true).error(new EngineError({ reason: "Internal", message: "at 0x7ffe /home/x" }))
+    const [error] = data(frame)
+    assert.deepStrictEqual(error.error, {
+      message: "Server error: the engine failed on this request.",
+      type: "server_error",
+      param: null,
+      code: "engine_failed",
+      request_id: head.id
+    })
+  })
+})
