@@ -105,15 +105,19 @@ export class ChatRenderer {
       const text = this.#run(messages, tools, variables, now, limits)
       return { text: textOf(text), untrusted: ranges(text) }
     } catch (cause) {
-      if (!(cause instanceof JinjaError) || cause instanceof BudgetError || messages.length < 2) throw cause
-      const renders = (count: number): boolean => {
+      if (!(cause instanceof JinjaError) || cause instanceof BudgetError) throw cause
+      const renders = (count: number, given = tools): boolean => {
         try {
-          this.#run(messages.slice(0, count), tools, variables, now, limits)
+          this.#run(messages.slice(0, count), given, variables, now, limits)
           return true
         } catch {
           return false
         }
       }
+      if (conversation.tools.length > 0 && renders(messages.length, toolValues([], this.preparation))) {
+        throw new JinjaError(`tools: ${cause.message}`)
+      }
+      if (messages.length < 2) throw cause
       throw new JinjaError(`messages.${drafts[firstRefused(messages.length, renders)]?.index ?? 0}: ${cause.message}`)
     }
   }

@@ -16,18 +16,26 @@ const unsafe: Readonly<Record<string, ReadonlySet<string>>> = {
   list: new Set(["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"])
 }
 
+const counted = <A>(run: Run, items: Array<A>): Array<A> => {
+  run.step(items.length)
+  return items
+}
+
 const dictMethod = (dict: Dict, name: string): Method | undefined => {
   switch (name) {
     case "items":
-      return () => new View("dict_items", dict.items())
+      return (run) => new View("dict_items", counted(run, dict.items()))
     case "keys":
-      return () => new View("dict_keys", dict.keys())
+      return (run) => new View("dict_keys", counted(run, dict.keys()))
     case "values":
-      return () => new View("dict_values", dict.values())
+      return (run) => new View("dict_values", counted(run, dict.values()))
     case "get":
       return (_, args) => present(item(dict, args.required(0, "key")), () => args.get(1, "default") ?? null)
     case "copy":
-      return () => dict.copy()
+      return (run) => {
+        run.step(dict.entries.size)
+        return dict.copy()
+      }
     default:
       return undefined
   }
@@ -44,7 +52,7 @@ const sequenceMethod = (items: ReadonlyArray<Value>, name: string): Method | und
         return at
       }
     case "copy":
-      return () => Array.from(items)
+      return (run) => counted(run, Array.from(items))
     default:
       return undefined
   }
@@ -145,6 +153,7 @@ export const sliceOf = (value: Value, bounds: ReadonlyArray<Value>, run: Run): V
 }
 
 const sliceText = (text: Text, from: number, to: number, stride: number, run: Run): Text => {
+  run.step(textOf(text).length >> 6)
   const offset = offsetOfCodePoint(textOf(text))
   if (stride === 1) return slice(text, offset(from), offset(Math.max(from, to)))
   const picked: Array<Text> = []

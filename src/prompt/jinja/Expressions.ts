@@ -2,7 +2,7 @@ import { Arguments } from "./Arguments.ts"
 import { attribute, sliceOf, subscript } from "./Attributes.ts"
 import type { Filter } from "./Filter.ts"
 import { filter } from "./Filters.ts"
-import { textOf } from "./MarkedText.ts"
+import { isText, textOf } from "./MarkedText.ts"
 import { negate, operator } from "./Operators.ts"
 import { iterate, numberOf } from "./PythonEquality.ts"
 import { stringOf } from "./PythonText.ts"
@@ -162,8 +162,9 @@ const compileMember = (node: Extract<Node, { type: "MemberExpression" }>): Expre
   if (node.computed) {
     const key = compile(property)
     return (scope) => {
-      scope.run.step()
-      return subscript(object(scope), key(scope))
+      const target = object(scope)
+      scope.run.step(isText(target) ? 1 + (textOf(target).length >> 6) : 1)
+      return subscript(target, key(scope))
     }
   }
   if (property.type === "Identifier") {

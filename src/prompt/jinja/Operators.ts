@@ -65,6 +65,8 @@ const onIntegers = (operator: string, left: bigint, right: bigint): Value => {
   }
 }
 
+const maximumBits = 10_000
+
 const bits = (value: number | bigint): number => typeof value === "bigint" ? value.toString(2).length : Math.log2(Math.abs(value) + 1)
 
 /** Python's arithmetic on two numbers; undefined when one is none. */
@@ -80,8 +82,10 @@ const arithmetic = (operator: string, left: Value, right: Value, run: Run): Valu
     const result = onFloats(operator, a, b)
     if (Number.isSafeInteger(result)) return result === 0 ? 0 : result
   }
-  run.step(bits(a))
-  if (operator === "**" && bits(a) * Number(b) > 100_000) throw new JinjaError("a number is too large")
+  if (bits(a) + bits(b) > maximumBits || (operator === "**" && bits(a) * Number(b) > maximumBits)) {
+    throw new JinjaError("a number is too large")
+  }
+  run.step(8)
   return onIntegers(operator, BigInt(a), BigInt(b))
 }
 

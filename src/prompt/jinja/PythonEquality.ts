@@ -21,7 +21,11 @@ const sameItems = (left: ReadonlyArray<Value>, right: ReadonlyArray<Value>, run:
 /** Python's `==`: deep, by type, with 1 == 1.0 == True. */
 export const isEqual = (left: Value, right: Value, run: Run): boolean => {
   run.step()
-  if (isText(left)) return isText(right) && textOf(left) === textOf(right)
+  if (isText(left)) {
+    if (!isText(right)) return false
+    run.step(textOf(left).length >> 8)
+    return textOf(left) === textOf(right)
+  }
   const number = numberOf(left)
   if (number !== undefined) {
     const other = numberOf(right)
@@ -55,7 +59,10 @@ const compareText = (left: string, right: string): number => {
 /** Order of two values that Python can order: numbers, texts by code point, lists and tuples. `operator` is for the error. */
 export const compare = (left: Value, right: Value, operator: string, run: Run): number => {
   run.step()
-  if (isText(left) && isText(right)) return compareText(textOf(left), textOf(right))
+  if (isText(left) && isText(right)) {
+    run.step(textOf(left).length >> 6)
+    return compareText(textOf(left), textOf(right))
+  }
   const a = numberOf(left)
   const b = numberOf(right)
   if (a !== undefined && b !== undefined) return a < b ? -1 : a > b ? 1 : a >= b ? 0 : Number.NaN

@@ -65,16 +65,18 @@ export class Namespace {
 /** What `map`, `select` and their like give: always true, without a length, empty after one iteration. */
 export class Generator {
   #items: Array<Value>
+  #taken = 0
   constructor(items: Array<Value>) {
     this.#items = items
   }
   take(): Array<Value> {
-    const items = this.#items
+    const items = this.#taken === 0 ? this.#items : this.#items.slice(this.#taken)
     this.#items = []
+    this.#taken = 0
     return items
   }
   next(): Value | undefined {
-    return this.#items.shift()
+    return this.#items[this.#taken++]
   }
 }
 

@@ -333,6 +333,12 @@ describe("refusals", () => {
         talk([user("A"), { role: "assistant", content: null, toolCalls: [call("1", "f", "{\"a\":")] }]),
         /^messages\.1: the arguments of the call to 'f' are not valid JSON/
       ],
+      [
+        "a tool that the template chokes on",
+        "{% for m in messages %}<{{ m.content }}>{% endfor %}{% for t in tools or [] %}{{ t.function.name + t.function.parameters.properties|tojson }}{% if t.function.name == 'get_weather' %}{{ raise_exception('bad tool') }}{% endif %}{% endfor %}",
+        talk([user("A")], { tools: [weather] }),
+        /^tools: bad tool$/
+      ],
       ["tools without a place", smollm2, talk([user("A")], { tools: [weather] }), /^tools: /],
       ["a variable of the server's", qwen3, talk([user("A")], { templateVariables: { messages: [] } }), /'messages' cannot be set/],
       ["a function's name", qwen3, talk([user("A")], { templateVariables: { raise_exception: 1 } }), /'raise_exception' cannot be set/]

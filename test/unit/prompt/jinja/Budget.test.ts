@@ -28,6 +28,10 @@ describe("hostile templates", () => {
     "{% for a in range(10000) %}{% set x = u|upper %}{% endfor %}",
     "{% for a in range(10000) %}{% set x = l|tojson %}{% endfor %}",
     "{{ l|unique|list }}",
+    "{% for a in range(90000) %}{% if u[a] == u[-1] %}{% endif %}{% endfor %}",
+    "{% for a in range(90000) %}{% if u == u %}{% endif %}{% endfor %}",
+    "{% for a in range(90000) %}{% if u < u %}{% endif %}{% endfor %}",
+    "{% for a in range(90000) %}{% set x = l.copy() %}{% endfor %}",
     "{{ l|map('string')|list|map('list')|list|string }}{% for a in range(90000) %}{{ a is divisibleby(3) }}{{ a|string|int + a }}{% endfor %}"
   ])("run out of steps: %s", (template) => {
     const cause = failure(template)
@@ -62,6 +66,7 @@ describe("hostile templates", () => {
     "{% macro m() %}{{ caller() }}{% endmacro %}{% macro n() %}{% call m() %}{{ n() }}{% endcall %}{% endmacro %}{{ n() }}",
     "{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}",
     "{{ 2 ** 1000000000 }}",
+    "{% set ns = namespace(x=3) %}{% for a in range(1000) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
     "{{ (2 ** 90000) ** 90000 }}",
     "{% set ns = namespace(x=[]) %}{% for a in range(1000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
     "{% set ns = namespace(x=[]) %}{% for a in range(1000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x|tojson }}",
