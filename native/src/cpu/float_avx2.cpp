@@ -22,48 +22,42 @@ struct BF16 {
   static __m256 load(const std::byte* at) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load128(at)), 16)); }
 };
 
-/// Sixteen values, two registers of lanes.
-struct Lanes {
-  __m256 low, high;
-};
-
-template <class Format> Lanes loadLanes(const std::byte* at) { return {Format::load(at), Format::load(at + 8 * Format::bytes)}; }
-template <class Format> Lanes loadLanes(const std::byte* at, size_t count) {
-  alignas(32) std::byte padded[16 * Format::bytes] = {};
-  std::memcpy(padded, at, count * Format::bytes);
-  return loadLanes<Format>(padded);
+/// Adds the products of eight k; a register of weights is dropped before the next half needs one.
+template <class Format, int Rows, int Columns>
+void accumulate(const std::byte* weights, size_t rowBytes, const float* x, size_t length, __m256 acc[Rows][Columns]) {
+  __m256 w[Rows];
+  for (int r = 0; r < Rows; ++r) w[r] = Format::load(weights + r * rowBytes);
+  for (int c = 0; c < Columns; ++c) {
+    const __m256 v = _mm256_loadu_ps(x + c * length);
+    for (int r = 0; r < Rows; ++r) acc[r][c] = _mm256_fmadd_ps(w[r], v, acc[r][c]);
+  }
 }
 
 /// `Rows` weight rows against `Columns` activation rows of x, from column m on; `ahead` is the prefetch distance.
 template <class Format, int Rows, int Columns>
 void tile(const std::byte* weights, size_t rowBytes, const Activations& x, size_t m, float* out, size_t outStride, size_t ahead) {
-  Lanes acc[Rows][Columns];
-  for (auto& row : acc)
-    for (Lanes& a : row) a = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  __m256 low[Rows][Columns], high[Rows][Columns];
+  for (int r = 0; r < Rows; ++r)
+    for (int c = 0; c < Columns; ++c) low[r][c] = high[r][c] = _mm256_setzero_ps();
   const float* column = x.f32 + m * x.length;
-  const auto accumulate = [&](const Lanes* w, int c, Lanes v) {
-    for (int r = 0; r < Rows; ++r) {
-      acc[r][c].low = _mm256_fmadd_ps(w[r].low, v.low, acc[r][c].low);
-      acc[r][c].high = _mm256_fmadd_ps(w[r].high, v.high, acc[r][c].high);
-    }
-  };
   size_t k = 0;
   for (; k + 16 <= x.length; k += 16) {
-    Lanes w[Rows];
-    for (int r = 0; r < Rows; ++r) {
-      const std::byte* at = weights + r * rowBytes + k * Format::bytes;
-      _mm_prefetch(reinterpret_cast<const char*>(at + ahead), _MM_HINT_T0);
-      w[r] = loadLanes<Format>(at);
-    }
-    for (int c = 0; c < Columns; ++c) accumulate(w, c, loadLanes<F32>(reinterpret_cast<const std::byte*>(column + c * x.length + k)));
+    const std::byte* at = weights + k * Format::bytes;
+    for (int r = 0; r < Rows; ++r) _mm_prefetch(reinterpret_cast<const char*>(at + r * rowBytes + ahead), _MM_HINT_T0);
+    accumulate<Format, Rows, Columns>(at, rowBytes, column + k, x.length, low);
+    accumulate<Format, Rows, Columns>(at + 8 * Format::bytes, rowBytes, column + k + 8, x.length, high);
   }
   if (const size_t rest = x.length - k) {
-    Lanes w[Rows];
-    for (int r = 0; r < Rows; ++r) w[r] = loadLanes<Format>(weights + r * rowBytes + k * Format::bytes, rest);
-    for (int c = 0; c < Columns; ++c) accumulate(w, c, loadLanes<F32>(reinterpret_cast<const std::byte*>(column + c * x.length + k), rest));
+    constexpr size_t PaddedBytes = 16 * Format::bytes;
+    alignas(32) std::byte w[Rows][PaddedBytes] = {};
+    alignas(32) float v[Columns][16] = {};
+    for (int r = 0; r < Rows; ++r) std::memcpy(w[r], weights + r * rowBytes + k * Format::bytes, rest * Format::bytes);
+    for (int c = 0; c < Columns; ++c) std::memcpy(v[c], column + c * x.length + k, rest * sizeof(float));
+    accumulate<Format, Rows, Columns>(w[0], PaddedBytes, v[0], 16, low);
+    accumulate<Format, Rows, Columns>(w[0] + PaddedBytes / 2, PaddedBytes, v[0] + 8, 16, high);
   }
   for (int r = 0; r < Rows; ++r)
-    for (int c = 0; c < Columns; ++c) out[c * outStride + r] = sumLanes(acc[r][c].low, acc[r][c].high);
+    for (int c = 0; c < Columns; ++c) out[c * outStride + r] = sumLanes(low[r][c], high[r][c]);
 }
 
 template <class Format, int Rows> void tileColumns(const std::byte* weights, size_t rowBytes, const Activations& x, float* out, size_t outStride, size_t ahead) {

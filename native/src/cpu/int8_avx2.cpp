@@ -8,8 +8,6 @@ namespace mashbox::cpu::avx2 {
 namespace {
 
 constexpr size_t PanelRows = 8;
-/// From this many activation rows on, laying eight weight rows out for the matrix kernel pays.
-constexpr size_t PanelThreshold = 8;
 
 /// One activation row's 8-bit form.
 struct Column {
@@ -82,9 +80,9 @@ template <class Format, int Columns> void dotRow(const uint8_t* row, size_t bloc
 }
 
 template <class Format, int Columns>
-void matmulRowwise(const uint8_t* weights, size_t rowBytes, size_t rowCount, const Activations& x, size_t firstColumn, float* out, size_t outStride) {
+void matmulRowwise(const uint8_t* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
   Column columns[Columns];
-  for (int c = 0; c < Columns; ++c) columns[c] = column(x, firstColumn + c, out, outStride);
+  for (int c = 0; c < Columns; ++c) columns[c] = column(x, size_t(c), out, outStride);
   for (size_t r = 0; r < rowCount; ++r) dotRow<Format, Columns>(weights + r * rowBytes, x.length / 32, columns, r, 4096);
 }
 
@@ -107,8 +105,11 @@ template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_
   for (size_t g = 0; g < groups; ++g) {
     const unsigned count = unsigned(blocks - 8 * g < 8 ? blocks - 8 * g : 8);
     for (size_t r = 0; r < PanelRows; ++r) {
+      const uint8_t* row = weights + (r < rows ? r : rows - 1) * rowBytes + g * Format::groupBytes;
+      // The next panel comes into the second-level cache while this one is multiplied.
+      for (size_t line = 0; line < Format::groupBytes; line += 64) _mm_prefetch(reinterpret_cast<const char*>(row + PanelRows * rowBytes + line), _MM_HINT_T1);
       Group group;
-      loadBlocks<Format>(weights + (r < rows ? r : rows - 1) * rowBytes + g * Format::groupBytes, count, group);
+      loadBlocks<Format>(row, count, group);
       for (unsigned b = 0; b < count; ++b) _mm256_store_si256(reinterpret_cast<__m256i*>(codes[b][r]), group.code[b]);
       _mm256_store_ps(scales[r], group.scale);
       if constexpr (Format::hasMin) _mm256_store_ps(mins[r], group.min);
@@ -215,15 +216,15 @@ template <class Format> void matmulPanels(const uint8_t* weights, size_t rowByte
   }
 }
 
+/// Laying eight weight rows out for the matrix kernel pays from five activation rows on.
 template <class Format> void matmul(const uint8_t* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
-  if (x.rows >= PanelThreshold) return matmulPanels<Format>(weights, rowBytes, rowCount, x, out, outStride);
-  size_t m = 0;
-  if (m + 4 <= x.rows) matmulRowwise<Format, 4>(weights, rowBytes, rowCount, x, m, out, outStride), m += 4;
-  switch (x.rows - m) {
-  case 3: return matmulRowwise<Format, 3>(weights, rowBytes, rowCount, x, m, out, outStride);
-  case 2: return matmulRowwise<Format, 2>(weights, rowBytes, rowCount, x, m, out, outStride);
-  case 1: return matmulRowwise<Format, 1>(weights, rowBytes, rowCount, x, m, out, outStride);
-  default: return;
+  switch (x.rows) {
+  case 0: return;
+  case 1: return matmulRowwise<Format, 1>(weights, rowBytes, rowCount, x, out, outStride);
+  case 2: return matmulRowwise<Format, 2>(weights, rowBytes, rowCount, x, out, outStride);
+  case 3: return matmulRowwise<Format, 3>(weights, rowBytes, rowCount, x, out, outStride);
+  case 4: return matmulRowwise<Format, 4>(weights, rowBytes, rowCount, x, out, outStride);
+  default: return matmulPanels<Format>(weights, rowBytes, rowCount, x, out, outStride);
   }
 }
 
