@@ -96,6 +96,17 @@ class MashboxGroup extends HttpApiGroup.make("mashbox", { topLevel: true }).add(
   }).annotateMerge(describe("This description", "The OpenAPI 3.1 description of this server.", { 200: "OpenAPI 3.1 document." }))
 ).annotateMerge(OpenApi.annotations({ description: "Health, metrics and this description." })) {}
 
+/** The router answers HEAD on every path before any route, so it is no endpoint of the `HttpApi`. */
+const healthHead = {
+  tags: ["mashbox"],
+  operationId: "healthHead",
+  summary: "Ready check without a body",
+  description: "200 when ready, 503 while loading, no body. The server answers HEAD the same way on every path.",
+  parameters: [],
+  security: [],
+  responses: { 200: { description: "Ready." }, 503: { description: "Loading." } }
+}
+
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Unknown fields are accepted everywhere, so no object of the document is closed. */
@@ -125,6 +136,7 @@ export class Api extends HttpApi.make("mashbox").add(OpenAiGroup, MashboxGroup).
   transform: (spec) =>
     withoutClosedObjects({
       ...spec,
+      paths: { ...spec["paths"], "/v1/health": { ...spec["paths"]["/v1/health"], head: healthHead } },
       components: {
         ...spec["components"],
         securitySchemes: {

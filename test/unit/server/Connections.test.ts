@@ -42,6 +42,21 @@ describe("bytes that are no request", () => {
     }))
 })
 
+describe("a client of HTTP/1.0", () => {
+  it.live("gets its stream without chunk framing, up to the end of the connection", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script: { answer: () => ({ tokens: tokensOf("0123456789"), interval: "1 millis" }) } })
+      const body = JSON.stringify({ messages: user("hi"), stream: true })
+      const head = `host: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+      const received = yield* exchange(server.url, `POST /v1/chat/completions HTTP/1.0\r\n${head}\r\n\r\n${body}`)
+      const [, events = ""] = received.split("\r\n\r\n")
+      assert.isTrue(events.startsWith("data: {"))
+      assert.isTrue(events.endsWith("data: [DONE]\n\n"))
+      assert.notInclude(events, "\r")
+      assert.strictEqual(events.match(/"content":"\d"/g)?.length, 10)
+    }))
+})
+
 describe("closing", () => {
   it.live("lets running answers finish, refuses new requests, and ends", () =>
     Effect.gen(function*() {
