@@ -1,9 +1,11 @@
 #include "gguf/file.hpp"
 
 #include "base/text.hpp"
+#include "gguf/error.hpp"
 #include "gguf/mapping.hpp"
-#include "gguf/reader.hpp"
+#include "gguf/part.hpp"
 #include "gguf/split.hpp"
+#include "gguf/tensor_table.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +20,7 @@ constexpr std::string_view splitCountKey = "split.count", splitNumberKey = "spli
 
 constexpr uint64_t mostParts = 99999; // five digits in a part's name
 
-std::string splitNote(uint32_t part, uint32_t count) { return "part " + std::to_string(part) + " of " + std::to_string(count); }
+std::string partOf(uint32_t part, uint32_t count) { return "part " + std::to_string(part) + " of " + std::to_string(count); }
 
 /// Prefixes what went wrong in one part with the part's file name.
 Error inPart(Error error, const std::string& path) {
@@ -45,16 +47,19 @@ size_t Array::size() const {
 
 struct File::Impl {
   std::vector<Mapping> mappings;
-  Part first; ///< its `tensors` are those of all parts
-  std::vector<uint32_t> tensorOrder;
+  Metadata metadata; ///< of the first part
+  std::vector<Tensor> tensors;
+  std::vector<uint32_t> tensorOrder; ///< indices of `tensors`, sorted by name
   std::string_view architecture;
+
+  explicit Impl(Part first) : metadata(std::move(first.metadata)), tensors(std::move(first.tensors)) {}
 
   /// What only the whole model can tell.
   Result<void> finish() {
-    auto order = orderByName(first.tensors);
+    auto order = orderByName(tensors);
     if (!order) return order.error();
     tensorOrder = std::move(*order);
-    const Value* value = first.find(architectureKey);
+    const Value* value = metadata.find(architectureKey);
     if (value == nullptr) return missing(architectureKey);
     const auto* text = std::get_if<std::string_view>(value);
     if (text == nullptr) return keyError(ErrorKind::Invalid, architectureKey, "it must be a string");
@@ -64,55 +69,69 @@ struct File::Impl {
   }
 
   /// A key of the split; `fallback` where it is absent.
-  static Result<uint64_t> splitKey(const Part& part, std::string_view key, uint64_t fallback) {
-    const Value* value = part.find(key);
+  static Result<uint64_t> splitKey(const Metadata& metadata, std::string_view key, uint64_t fallback) {
+    const Value* value = metadata.find(key);
     return value == nullptr ? Result<uint64_t>(fallback) : toUint(key, *value);
   }
 
-  Result<void> addPart(const std::string& path, uint32_t number, uint32_t count) {
+  /// Opens part `number` (from 1) and takes its tensors over.
+  Result<void> addPart(const SplitName& name, uint32_t number) {
+    const std::string path = name.path(number);
     auto mapping = Mapping::open(path);
     if (!mapping) {
       const ErrorKind kind = mapping.error().kind == ErrorKind::NotFound ? ErrorKind::Inconsistent : mapping.error().kind;
-      return keyError(kind, splitCountKey, "the model has " + std::to_string(count) + " parts, but number " + std::to_string(number) + " is missing: " + mapping.error().message);
+      return keyError(kind, splitCountKey, partOf(number, name.count) + " is missing: " + mapping.error().message);
     }
     auto part = readPart(mapping->bytes());
     if (!part) return inPart(part.error(), path);
-    const auto partNumber = splitKey(*part, splitNumberKey, std::numeric_limits<uint64_t>::max());
-    if (!partNumber) return inPart(partNumber.error(), path);
-    if (*partNumber != number - 1) return inPart(keyError(ErrorKind::Inconsistent, splitNumberKey, "it does not say that this is " + splitNote(number, count)), path);
-    const auto partCount = splitKey(*part, splitCountKey, 0);
-    if (!partCount) return inPart(partCount.error(), path);
-    if (*partCount != count) return inPart(keyError(ErrorKind::Inconsistent, splitCountKey, "it is " + std::to_string(*partCount) + ", in the first part " + std::to_string(count)), path);
-    std::move(part->tensors.begin(), part->tensors.end(), std::back_inserter(first.tensors));
+    if (auto same = checkPart(part->metadata, number, name.count); !same) return inPart(same.error(), path);
+    std::move(part->tensors.begin(), part->tensors.end(), std::back_inserter(tensors));
     mappings.push_back(std::move(*mapping));
     return {};
   }
 
+  static Result<void> checkPart(const Metadata& part, uint32_t number, uint32_t count) {
+    const auto partNumber = splitKey(part, splitNumberKey, std::numeric_limits<uint64_t>::max());
+    if (!partNumber) return partNumber.error();
+    if (*partNumber != number - 1)
+      return keyError(ErrorKind::Inconsistent, splitNumberKey, "it does not say that this is " + partOf(number, count));
+    const auto partCount = splitKey(part, splitCountKey, 0);
+    if (!partCount) return partCount.error();
+    if (*partCount == count) return {};
+    return keyError(ErrorKind::Inconsistent, splitCountKey,
+                    "it is " + std::to_string(*partCount) + ", in the first part " + std::to_string(count));
+  }
+
   /// Opens the parts after the first one, when there are any.
   Result<void> addParts(const std::string& path) {
-    const auto count = splitKey(first, splitCountKey, 0);
+    const auto count = splitKey(metadata, splitCountKey, 0);
     if (!count) return count.error();
-    const auto number = splitKey(first, splitNumberKey, 0);
+    const auto number = splitKey(metadata, splitNumberKey, 0);
     if (!number) return number.error();
     if (*count <= 1) return {};
-    if (*count > mostParts) return keyError(ErrorKind::Invalid, splitCountKey, "it is " + std::to_string(*count) + ", more than " + std::to_string(mostParts));
-    if (*number >= *count) return keyError(ErrorKind::Invalid, splitNumberKey, "it is " + std::to_string(*number) + " of " + std::to_string(*count) + " parts");
+    if (*count > mostParts)
+      return keyError(ErrorKind::Invalid, splitCountKey, "it is " + std::to_string(*count) + ", more than " + std::to_string(mostParts));
+    if (*number >= *count)
+      return keyError(ErrorKind::Invalid, splitNumberKey,
+                      "it is " + std::to_string(*number) + " of " + std::to_string(*count) + " parts, which count from 0");
     const auto parts = static_cast<uint32_t>(*count);
     SplitName name;
     const bool named = parseSplitName(path, name);
     if (*number != 0)
       return keyError(ErrorKind::Inconsistent, splitNumberKey,
-                      "this is " + splitNote(static_cast<uint32_t>(*number) + 1, parts) + "; open the first part" + (named ? ", " + escaped(name.path(1)) : ""));
+                      "this is " + partOf(static_cast<uint32_t>(*number) + 1, parts) + "; open the first part" +
+                        (named ? ", " + escaped(name.path(1)) : ""));
     if (!named || name.number != 1 || name.count != parts)
       return keyError(ErrorKind::Inconsistent, splitCountKey,
-                      "the model has " + std::to_string(parts) + " parts, so the file's name must end in " + SplitName{"", 1, parts}.path(1));
+                      "the model has " + std::to_string(parts) + " parts, so the file's name must end in " +
+                        SplitName{"", 1, parts}.path(1));
     for (uint32_t part = 2; part <= parts; ++part)
-      if (auto added = addPart(name.path(part), part, parts); !added) return added;
-    const auto tensors = splitKey(first, splitTensorsKey, first.tensors.size());
-    if (!tensors) return tensors.error();
-    if (*tensors != first.tensors.size())
-      return keyError(ErrorKind::Inconsistent, splitTensorsKey, "it is " + std::to_string(*tensors) + ", but the parts have " + std::to_string(first.tensors.size()) + " tensors");
-    return {};
+      if (auto added = addPart(name, part); !added) return added;
+    const auto announced = splitKey(metadata, splitTensorsKey, tensors.size());
+    if (!announced) return announced.error();
+    if (*announced == tensors.size()) return {};
+    return keyError(ErrorKind::Inconsistent, splitTensorsKey,
+                    "it is " + std::to_string(*announced) + ", but the parts have " + std::to_string(tensors.size()) + " tensors");
   }
 };
 
@@ -126,9 +145,8 @@ Result<File> File::open(const std::string& path) {
   if (!mapping) return mapping.error();
   auto part = readPart(mapping->bytes());
   if (!part) return part.error();
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Impl>(std::move(*part));
   impl->mappings.push_back(std::move(*mapping));
-  impl->first = std::move(*part);
   if (auto parts = impl->addParts(path); !parts) return parts.error();
   if (auto finished = impl->finish(); !finished) return finished.error();
   return File(std::move(impl));
@@ -137,26 +155,26 @@ Result<File> File::open(const std::string& path) {
 Result<File> File::parse(std::span<const std::byte> bytes) {
   auto part = readPart(bytes);
   if (!part) return part.error();
-  auto impl = std::make_unique<Impl>();
-  impl->first = std::move(*part);
-  const auto count = Impl::splitKey(impl->first, splitCountKey, 0);
+  auto impl = std::make_unique<Impl>(std::move(*part));
+  const auto count = Impl::splitKey(impl->metadata, splitCountKey, 0);
   if (!count) return count.error();
   if (*count > 1) return keyError(ErrorKind::Inconsistent, splitCountKey, "a part of a split model cannot be read alone");
   if (auto finished = impl->finish(); !finished) return finished.error();
   return File(std::move(impl));
 }
 
-const Value* File::find(std::string_view key) const { return impl_->first.find(key); }
+const Value* File::find(std::string_view key) const { return impl_->metadata.find(key); }
 
 const Tensor* File::tensor(std::string_view name) const {
-  const auto& all = impl_->first.tensors;
+  const auto& all = impl_->tensors;
   const auto& order = impl_->tensorOrder;
-  const auto at = std::lower_bound(order.begin(), order.end(), name, [&](uint32_t i, std::string_view wanted) { return all[i].name < wanted; });
+  const auto at =
+    std::lower_bound(order.begin(), order.end(), name, [&](uint32_t i, std::string_view wanted) { return all[i].name < wanted; });
   return at != order.end() && all[*at].name == name ? &all[*at] : nullptr;
 }
 
-std::span<const Entry> File::entries() const { return impl_->first.entries; }
-std::span<const Tensor> File::tensors() const { return impl_->first.tensors; }
+std::span<const Entry> File::entries() const { return impl_->metadata.entries; }
+std::span<const Tensor> File::tensors() const { return impl_->tensors; }
 std::string_view File::architecture() const { return impl_->architecture; }
 
 uint64_t File::tensorBytes() const {
@@ -210,7 +228,8 @@ Result<std::span<const std::string_view>> File::requireStrings(std::string_view 
   const Value* value = find(key);
   if (value == nullptr) return missing(key);
   if (const auto* array = std::get_if<Array>(value))
-    if (const auto* strings = std::get_if<std::vector<std::string_view>>(&array->values)) return std::span<const std::string_view>(*strings);
+    if (const auto* strings = std::get_if<std::vector<std::string_view>>(&array->values))
+      return std::span<const std::string_view>(*strings);
   return keyError(ErrorKind::Invalid, key, "it must be an array of strings");
 }
 
@@ -224,14 +243,17 @@ Result<std::vector<uint64_t>> File::requireUints(std::string_view key, size_t co
     if (!number) return number.error();
     return std::vector<uint64_t>(count, *number);
   }
-  if (std::holds_alternative<std::vector<double>>(array->values) || std::holds_alternative<std::vector<std::string_view>>(array->values))
+  const auto& values = array->values;
+  if (std::holds_alternative<std::vector<double>>(values) || std::holds_alternative<std::vector<std::string_view>>(values))
     return keyError(ErrorKind::Invalid, key, "it must be an integer or an array of integers");
   if (array->size() != count)
-    return keyError(ErrorKind::Inconsistent, key, "it has " + std::to_string(array->size()) + " elements for " + std::to_string(count) + " layers");
-  if (const auto* numbers = std::get_if<std::vector<uint64_t>>(&array->values)) return *numbers;
-  if (const auto* flags = std::get_if<std::vector<bool>>(&array->values)) return std::vector<uint64_t>(flags->begin(), flags->end());
-  const auto& numbers = std::get<std::vector<int64_t>>(array->values);
-  if (std::any_of(numbers.begin(), numbers.end(), [](int64_t n) { return n < 0; })) return keyError(ErrorKind::Invalid, key, "an element is negative");
+    return keyError(ErrorKind::Inconsistent, key,
+                    "it has " + std::to_string(array->size()) + " elements instead of " + std::to_string(count));
+  if (const auto* numbers = std::get_if<std::vector<uint64_t>>(&values)) return *numbers;
+  if (const auto* flags = std::get_if<std::vector<bool>>(&values)) return std::vector<uint64_t>(flags->begin(), flags->end());
+  const auto& numbers = std::get<std::vector<int64_t>>(values);
+  if (std::any_of(numbers.begin(), numbers.end(), [](int64_t n) { return n < 0; }))
+    return keyError(ErrorKind::Invalid, key, "an element is negative");
   return std::vector<uint64_t>(numbers.begin(), numbers.end());
 }
 

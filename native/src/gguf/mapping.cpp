@@ -44,8 +44,10 @@ Result<Mapping> Mapping::open(const std::string& path) {
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return Mapping({});
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED)
-    return failure(errno == ENOMEM ? ErrorKind::OutOfMemory : ErrorKind::NotFound, path, std::string("cannot be mapped: ") + std::strerror(errno));
+  if (address == MAP_FAILED) {
+    const ErrorKind kind = errno == ENOMEM ? ErrorKind::OutOfMemory : ErrorKind::NotFound;
+    return failure(kind, path, std::string("cannot be mapped: ") + std::strerror(errno));
+  }
   return Mapping({static_cast<const std::byte*>(address), size});
 }
 

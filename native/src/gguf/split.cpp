@@ -31,7 +31,8 @@ bool parseSplitName(const std::string& path, SplitName& name) {
   if (path.size() <= suffix) return false;
   const std::string_view tail = std::string_view(path).substr(path.size() - suffix);
   if (tail[0] != '-' || tail.substr(1 + digits, of.size()) != of || !tail.ends_with(extension)) return false;
-  if (!readNumber(tail.substr(1, digits), name.number) || !readNumber(tail.substr(1 + digits + of.size(), digits), name.count)) return false;
+  const std::string_view count = tail.substr(1 + digits + of.size(), digits);
+  if (!readNumber(tail.substr(1, digits), name.number) || !readNumber(count, name.count)) return false;
   if (name.number < 1 || name.number > name.count) return false;
   name.prefix = path.substr(0, path.size() - suffix);
   return true;

@@ -2,7 +2,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "gguf/reader.hpp"
+#include "gguf/error.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,8 @@ Result<Kind> readKind(const File& file) {
 
 Result<void> checkPreTokenizer(const File& file) {
   constexpr std::string_view key = "tokenizer.ggml.pre";
-  if (file.find(key) == nullptr) return keyError(ErrorKind::Unsupported, key, "it is missing, so nobody knows how to split text for this model");
+  if (file.find(key) == nullptr)
+    return keyError(ErrorKind::Unsupported, key, "it is missing, so nobody knows how to split text for this model");
   const auto name = file.requireString(key);
   if (!name) return name.error();
   if (std::find(std::begin(preTokenizers), std::end(preTokenizers), *name) == std::end(preTokenizers))
@@ -56,7 +57,8 @@ Result<TokenSet> checkTokens(Strings tokens) {
   set.reserve(tokens.size());
   for (size_t id = 0; id < tokens.size(); ++id) {
     if (!isUtf8(tokens[id])) return keyError(ErrorKind::Invalid, tokensKey, "token " + std::to_string(id) + " is not UTF-8");
-    if (!set.insert(tokens[id]).second) return keyError(ErrorKind::Invalid, tokensKey, "the text of token " + std::to_string(id) + " appears twice");
+    if (!set.insert(tokens[id]).second)
+      return keyError(ErrorKind::Invalid, tokensKey, "the text of token " + std::to_string(id) + " appears twice");
   }
   return set;
 }
@@ -68,7 +70,8 @@ Result<const Array*> findPerToken(const File& file, std::string_view key, size_t
   const auto* array = std::get_if<Array>(value);
   if (array == nullptr) return keyError(ErrorKind::Invalid, key, "it must be an array");
   if (array->size() != tokens)
-    return keyError(ErrorKind::Inconsistent, key, "it has " + std::to_string(array->size()) + " elements for " + std::to_string(tokens) + " tokens");
+    return keyError(ErrorKind::Inconsistent, key,
+                    "it has " + std::to_string(array->size()) + " elements for " + std::to_string(tokens) + " tokens");
   return array;
 }
 
@@ -81,7 +84,8 @@ Result<void> checkTypes(const File& file, size_t tokens) {
   if (!types) return types.error();
   const auto odd = std::find_if(types->begin(), types->end(), [](uint64_t type) { return type > largestType; });
   if (odd == types->end()) return {};
-  return keyError(ErrorKind::Invalid, key, "token " + std::to_string(odd - types->begin()) + " has the type " + std::to_string(*odd) + ", which does not exist");
+  const std::string token = std::to_string(odd - types->begin());
+  return keyError(ErrorKind::Invalid, key, "token " + token + " has the type " + std::to_string(*odd) + ", which does not exist");
 }
 
 Result<void> checkScores(const File& file, size_t tokens, bool required) {
@@ -106,7 +110,8 @@ Result<void> checkMerges(const File& file, const TokenSet& tokens) {
       return keyError(ErrorKind::Invalid, mergesKey, "merge " + std::to_string(rank) + " does not consist of two parts");
     for (const std::string_view part : {merge.substr(0, space), merge.substr(space + 1)})
       if (!tokens.contains(part))
-        return keyError(ErrorKind::Invalid, mergesKey, "merge " + std::to_string(rank) + " needs \"" + escaped(part) + "\", which is no token");
+        return keyError(ErrorKind::Invalid, mergesKey,
+                        "merge " + std::to_string(rank) + " needs \"" + escaped(part) + "\", which is no token");
   }
   return {};
 }
@@ -117,7 +122,8 @@ Result<void> checkId(const File& file, std::string_view key, uint64_t id, size_t
   const Tensor* embedding = file.tensor("token_embd.weight");
   if (embedding != nullptr && id < embedding->dims[1])
     return tensorError(ErrorKind::Inconsistent, embedding->name,
-                       "it has a row for " + escaped(key) + " = " + std::to_string(id) + ", but there are only " + std::to_string(tokens) + " tokens");
+                       "it has a row for " + escaped(key) + " = " + std::to_string(id) + ", but there are only " +
+                         std::to_string(tokens) + " tokens");
   return keyError(ErrorKind::Invalid, key, "there is no token " + std::to_string(id) + " among " + std::to_string(tokens));
 }
 

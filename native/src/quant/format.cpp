@@ -15,7 +15,8 @@ struct Entry {
   Format format;
   DecodeBlocks decode;
 
-  constexpr Entry(Type type, const char* name, uint32_t length, uint32_t bytes) : format{type, name, length, bytes, false}, decode(nullptr) {}
+  constexpr Entry(Type type, const char* name, uint32_t length, uint32_t bytes)
+      : format{type, name, length, bytes, false}, decode(nullptr) {}
   constexpr Entry(Type type, const char* name, uint32_t length, uint32_t bytes, DecodeBlocks decoder)
       : format{type, name, length, bytes, true}, decode(decoder) {}
 };
