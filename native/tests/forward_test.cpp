@@ -181,6 +181,25 @@ const Test padding{"forward: rows of padding in the vocabulary have no logits", 
   check(!refused && refused.error().kind == ErrorKind::Rejected);
 }};
 
+const Test scales{"forward: the scale of a linear layer is that of its weights, and any layer may have a bias", [] {
+  const auto logitsOf = [](const TinyModel& tiny) {
+    const TemporaryFile file(tiny.bytes());
+    const auto context = test::createContext(test::loadModel(file.path(), cpu::detectIsa()), KvType::F32);
+    return test::allLogits(*context, std::vector<int32_t>{1, 2, 3}, 3);
+  };
+  const auto plain = logitsOf({});
+  for (const std::string layer : {"attn_q", "attn_output", "ffn_gate", "ffn_down"}) {
+    TinyModel halved, scaled, shifted;
+    halved.halved = "blk.0." + layer + ".weight";
+    scaled.more = [&](auto& w) { w.tensor("blk.0." + layer + ".scale", {1}, 0, std::string("\0\0\0\x3f", 4)); };
+    const auto want = logitsOf(halved);
+    check(!test::sameBits(want, plain) && test::sameBits(logitsOf(scaled), want), layer + ".scale");
+    const size_t outputs = layer == "ffn_gate" ? TinyModel::FeedForward : TinyModel::Width;
+    shifted.more = [&](auto& w) { w.tensor("blk.0." + layer + ".bias", {outputs}, 0, TinyModel::values(outputs)); };
+    check(!test::sameBits(logitsOf(shifted), plain), layer + ".bias");
+  }
+}};
+
 const Test contexts{"context: the default fits, what does not says what would, and that does", [] {
   const auto model = demo();
   const auto plan = model->plan({});

@@ -16,6 +16,7 @@ struct TinyModel {
   uint32_t rows = 40, tokens = 40; ///< of token_embd, of the token list
   uint32_t context = 4096;
   std::set<std::string> without;   ///< keys and tensors to leave out
+  std::string halved;              ///< the tensor whose values are halved
   std::function<void(GgufWriter&)> more;
 
   std::string bytes() const {
@@ -52,10 +53,10 @@ struct TinyModel {
   }
 
   /// Values of a fixed sequence between −0.5 and 0.5.
-  static std::string values(size_t count) {
+  static std::string values(size_t count, float factor = 1) {
     std::string out;
     for (size_t i = 0; i < count; ++i) {
-      const float value = static_cast<float>(std::fmod(static_cast<double>(i) * 0.61803398875 + static_cast<double>(count) * 0.137, 1.0) - 0.5);
+      const float value = static_cast<float>(std::fmod(static_cast<double>(i) * 0.61803398875 + static_cast<double>(count) * 0.137, 1.0) - 0.5) * factor;
       out.append(reinterpret_cast<const char*>(&value), sizeof value);
     }
     return out;
@@ -68,7 +69,7 @@ private:
     if (without.contains(name)) return;
     size_t count = 1;
     for (const uint64_t dim : dims) count *= dim;
-    writer.tensor(name, dims, 0, values(count));
+    writer.tensor(name, dims, 0, values(count, name == halved ? 0.5f : 1));
   }
 };
 

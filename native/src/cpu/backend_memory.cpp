@@ -28,11 +28,12 @@ std::optional<uint64_t> number(const fs::path& path) {
   return std::nullopt;
 }
 
-/// What one cgroup folder leaves; inactive page cache can be dropped and so does not count as used.
-std::optional<uint64_t> leftIn(const fs::path& folder, const char* limitFile, const char* usageFile, const std::string& cacheField) {
+/// What one cgroup folder leaves; page cache can be dropped and so does not count as used.
+std::optional<uint64_t> leftIn(const fs::path& folder, const char* limitFile, const char* usageFile, const std::string& statPrefix) {
   const auto limit = number(folder / limitFile), usage = number(folder / usageFile);
   if (!limit || !usage) return std::nullopt;
-  const uint64_t cache = std::min(*usage, field(folder / "memory.stat", cacheField).value_or(0));
+  const auto stat = [&](const char* name) { return field(folder / "memory.stat", statPrefix + name).value_or(0); };
+  const uint64_t cache = std::min(*usage, stat("active_file") + stat("inactive_file"));
   const uint64_t used = *usage - cache;
   return *limit > used ? *limit - used : 0;
 }
@@ -49,8 +50,8 @@ uint64_t leftInCgroups() {
     if (!unified && controllers != "memory") continue;
     const fs::path root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     for (fs::path group = fs::path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
-      const auto left = unified ? leftIn(root / group, "memory.max", "memory.current", "inactive_file")
-                                : leftIn(root / group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
+      const auto left = unified ? leftIn(root / group, "memory.max", "memory.current", "")
+                                : leftIn(root / group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_");
       least = std::min(least, left.value_or(least));
       if (group.empty()) break;
     }
