@@ -54,4 +54,8 @@ const worst = Math.max(...starts.map((start) => start.readyMs))
 const rss = Math.max(...starts.map((start) => start.afterAnswer))
 console.log(`ready             median ${ready.toFixed(0)} ms, worst of ${runs} ${worst.toFixed(0)} ms (budget ${budget.readyMs} ms)`)
 console.log(`empty node        median ${median(floor).toFixed(0)} ms; ready costs ${(ready / median(floor)).toFixed(1)} times that`)
-console.log(`server RSS        ${median(starts.map((start) => start.atReady)).toFixed(0)} MiB when ready, ${rss.toFixed(0)} MiB after an answer (budget ${budget.rssMiB} MB)`)
+console.log(
+  `server RSS        ${median(starts.map((start) => start.atReady)).toFixed(0)} MiB when ready, ${
+    rss.toFixed(0)
+  } MiB after an answer (budget ${budget.rssMiB} MB)`
+)

@@ -4,6 +4,7 @@ import { inertFields, type Timings, type Usage as WireUsage } from "../../schema
 import type { Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import type { Output, ToolCall } from "../domain/Output.ts"
 import type { Finish } from "../domain/OutputEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
 import { frame as errorFrame } from "./OpenAiError.ts"
@@ -14,6 +15,8 @@ import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
 /** What the server knows of a request beside its body. */
 export interface RequestContext {
   readonly tenant: string
+  /** Where the client named one, by header or field. */
+  readonly session: string | undefined
   /** 0 ≤ seed < 2^53; used when the request brings none. */
   readonly randomSeed: number
 }
@@ -167,11 +170,12 @@ export const decode = (
     return {
       request: {
         model: body.model,
-        conversation: { messages, tools: [], templateVariables: variables },
+        prompt: { _tag: "Chat", conversation: { messages, tools: [], templateVariables: variables } },
         sampling: yield* sampling(body, context.randomSeed),
         maxTokens: maxTokens(body),
         stopStrings: stopStrings(body),
-        tenant: context.tenant
+        tenant: context.tenant,
+        session: context.session
       },
       stream: body.stream ?? false,
       includeUsage: body.stream_options?.include_usage ?? false,
@@ -211,8 +215,14 @@ const wireTimings = (usage: Usage): Timings => {
   }
 }
 
+const wireToolCall = (call: ToolCall) => ({
+  id: call.id,
+  type: "function" as const,
+  function: { name: call.name, arguments: call.arguments }
+})
+
 /** The whole answer as one JSON text. */
-export const completion = (head: ResponseHead, output: { readonly text: string; readonly reasoning: string }, finish: Finish): string => {
+export const completion = (head: ResponseHead, output: Output, finish: Finish): string => {
   const body: ChatCompletion = {
     id: head.id,
     object: "chat.completion",
@@ -222,8 +232,9 @@ export const completion = (head: ResponseHead, output: { readonly text: string; 
       index: 0,
       message: {
         role: "assistant",
-        content: output.text,
-        ...(output.reasoning === "" ? {} : { reasoning_content: output.reasoning })
+        content: output.text === "" && output.toolCalls.length > 0 ? null : output.text,
+        ...(output.reasoning === "" ? {} : { reasoning_content: output.reasoning }),
+        ...(output.toolCalls.length === 0 ? {} : { tool_calls: output.toolCalls.map(wireToolCall) })
       },
       finish_reason: finish.reason,
       logprobs: null
@@ -241,12 +252,21 @@ export const chunks = (head: ResponseHead, includeUsage: boolean): StreamEncoder
   },"choices":[`
   const textPrefix = `${fixed}{"index":0,"delta":{"content":`
   const reasoningPrefix = `${fixed}{"index":0,"delta":{"reasoning_content":`
+  const callPrefix = `${fixed}{"index":0,"delta":{"tool_calls":[`
+  const callSuffix = `]},"finish_reason":null}]}\n\n`
   const suffix = `},"finish_reason":null}]}\n\n`
   return {
     start: () => `${fixed}{"index":0,"delta":{"role":"assistant","content":""${suffix}`,
     event: (event) => {
       if (event._tag === "Text") return textPrefix + JSON.stringify(event.text) + suffix
       if (event._tag === "Reasoning") return reasoningPrefix + JSON.stringify(event.text) + suffix
+      if (event._tag === "ToolCall") {
+        return callPrefix + JSON.stringify({ index: event.index, ...wireToolCall({ id: event.id, name: event.name, arguments: "" }) }) +
+          callSuffix
+      }
+      if (event._tag === "ToolArguments") {
+        return callPrefix + JSON.stringify({ index: event.index, function: { arguments: event.text } }) + callSuffix
+      }
       const timings = JSON.stringify(wireTimings(event.usage))
       const last = `${fixed}{"index":0,"delta":{},"finish_reason":"${event.reason}"}],"timings":${timings}}\n\n`
       const usage = includeUsage ? `${fixed}],"usage":${JSON.stringify(wireUsage(event.usage))},"timings":${timings}}\n\n` : ""

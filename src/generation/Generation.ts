@@ -1,6 +1,6 @@
 import { Clock, Context, Deferred, Effect, Layer, type Scope } from "effect"
 import { ContextTooLong, EngineError, type GenerationError, InvalidRequest, ModelLoading, ModelNotFound } from "../domain/Errors.ts"
-import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import type { GenerationRequest, Prompt } from "../domain/GenerationRequest.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
@@ -40,6 +40,22 @@ export class Generation extends Context.Service<Generation, {
       const template = yield* ChatTemplate
       const tokenizer = yield* Tokenizer
 
+      const encode = Effect.fnUntraced(function*(prompt: Prompt) {
+        switch (prompt._tag) {
+          case "Chat": {
+            const rendered = yield* template.render(prompt.conversation)
+            return { tokens: yield* tokenizer.encode(rendered), startsInReasoning: template.startsInReasoning(rendered) }
+          }
+          case "Text":
+            return {
+              tokens: yield* tokenizer.encode({ text: prompt.text, untrusted: [[0, prompt.text.length]] }),
+              startsInReasoning: false
+            }
+          case "Tokens":
+            return { tokens: Int32Array.from(prompt.tokens), startsInReasoning: false }
+        }
+      })
+
       const accept = Effect.fn("Generation.accept")(function*(request: GenerationRequest) {
         if (request.model !== undefined && request.model !== model.id) return yield* new ModelNotFound({ model: request.model })
         const status = yield* engine.status
@@ -50,8 +66,7 @@ export class Generation extends Context.Service<Generation, {
           const field = `logit_bias.${outside[0]}`
           return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
         }
-        const prompt = yield* template.render(request.conversation)
-        const tokens = yield* tokenizer.encode(prompt)
+        const { startsInReasoning, tokens } = yield* encode(request.prompt)
         const { contextLength } = status.model
         if (tokens.length >= contextLength) return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength })
         if (tokens.length === 0) {
@@ -64,7 +79,6 @@ export class Generation extends Context.Service<Generation, {
           stopTokens: tokenizer.endTokens,
           sampling: request.sampling
         }
-        const startsInReasoning = template.startsInReasoning(prompt)
         const ticket = yield* admission.enter(request.tenant)
 
         const attempt = (sink: OutputSink) =>

@@ -17,7 +17,9 @@ export const chatCompletions = Effect.gen(function*() {
   const wire = yield* Effect.fromResult(parse(yield* jsonText))
   const session = wire.fields["prompt_cache_key"]
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
-  const decoded = yield* Effect.fromResult(OpenAiChat.decode(wire, { tenant: record.tenant, randomSeed: randomSeed() }))
+  const decoded = yield* Effect.fromResult(
+    OpenAiChat.decode(wire, { tenant: record.tenant, session: record.session, randomSeed: randomSeed() })
+  )
   const head: OpenAiChat.ResponseHead = {
     id: `chatcmpl-${randomUUID().replaceAll("-", "")}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),

@@ -2,7 +2,7 @@ import { Cause, Clock, Deferred, Effect, Exit, type Scope } from "effect"
 import { Readable } from "node:stream"
 import type { StreamEncoder } from "../dialect/StreamEncoder.ts"
 import { type EngineError, RequestRefused } from "../domain/Errors.ts"
-import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
+import { type Finish, joinDeltas, type OutputEvent } from "../domain/OutputEvent.ts"
 import type { OutputSink } from "../generation/Generation.ts"
 import { Limits, type LimitsValue } from "./Limits.ts"
 import type { SocketWriter } from "./SocketWriter.ts"
@@ -34,7 +34,6 @@ class EventStream implements OutputSink {
   private scheduled = false
   private frames = ""
   private pending: OutputEvent | undefined
-  private pendingText = ""
   private begun = false
   private unreadBytes = 0
   private blockedSince: number | undefined
@@ -49,12 +48,10 @@ class EventStream implements OutputSink {
   }
 
   push(event: OutputEvent): void {
-    if (event._tag !== "Finish" && this.pending?._tag === event._tag) this.pendingText += event.text
-    else {
-      this.encodePending()
-      this.pending = event
-      this.pendingText = event._tag === "Finish" ? "" : event.text
-    }
+    const { pending } = this
+    const joined = pending === undefined || pending._tag === "Finish" || event._tag === "Finish" ? undefined : joinDeltas(pending, event)
+    if (joined === undefined) this.encodePending()
+    this.pending = joined ?? event
     if (this.scheduled) return
     this.scheduled = true
     if (dirty.push(this) === 1) setImmediate(flushAll)
@@ -127,7 +124,7 @@ class EventStream implements OutputSink {
   private encodePending(): void {
     const event = this.pending
     if (event === undefined) return
-    this.frames += this.encoder.event(event._tag === "Finish" ? event : { _tag: event._tag, text: this.pendingText })
+    this.frames += this.encoder.event(event)
     this.pending = undefined
   }
 

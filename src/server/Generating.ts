@@ -3,6 +3,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { StreamEncoder } from "../dialect/StreamEncoder.ts"
 import type { EngineError, GenerationError, RequestRefused } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import { type Output, OutputCollector } from "../domain/Output.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import { Generation, type OutputSink } from "../generation/Generation.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
@@ -17,21 +18,18 @@ export interface Generating {
   readonly ignored: ReadonlyArray<string>
   readonly encoder: () => StreamEncoder
   /** The answer as one JSON text. */
-  readonly whole: (output: { readonly text: string; readonly reasoning: string }, finish: Finish) => string
+  readonly whole: (output: Output, finish: Finish) => string
 }
 
-class Collector implements OutputSink {
-  text = ""
-  reasoning = ""
+class CollectingSink implements OutputSink {
+  readonly output = new OutputCollector()
 
   push(event: OutputEvent): void {
-    if (event._tag === "Text") this.text += event.text
-    else if (event._tag === "Reasoning") this.reasoning += event.text
+    if (event._tag !== "Finish") this.output.add(event)
   }
 
   reset(): boolean {
-    this.text = ""
-    this.reasoning = ""
+    this.output.clear()
     return true
   }
 }
@@ -74,9 +72,9 @@ export const answer = (
 
     const headers: Record<string, string> = generating.ignored.length === 0 ? {} : { "x-mashbox-ignored": generating.ignored.join(", ") }
     if (!generating.stream) {
-      const output = new Collector()
-      const finish = yield* run(output)
-      return HttpServerResponse.text(generating.whole(output, finish), { headers, contentType: "application/json" })
+      const sink = new CollectingSink()
+      const finish = yield* run(sink)
+      return HttpServerResponse.text(generating.whole(sink.output, finish), { headers, contentType: "application/json" })
     }
     const body = yield* EventStream.respond({
       encoder: generating.encoder(),

@@ -14,7 +14,8 @@ const cacheLayout = gauge("cache_config_info", "The cache layout: one slot holds
 const finished = counter("request_success_total", "Requests answered, by finish reason.")
 const finishedBy = {
   stop: Metric.withAttributes(finished, { finished_reason: "stop" }),
-  length: Metric.withAttributes(finished, { finished_reason: "length" })
+  length: Metric.withAttributes(finished, { finished_reason: "length" }),
+  tool_calls: Metric.withAttributes(finished, { finished_reason: "tool_calls" })
 }
 const promptTokens = counter("prompt_tokens_total", "Prompt tokens of answered requests.")
 const generationTokens = counter("generation_tokens_total", "Tokens generated.")
@@ -47,6 +48,7 @@ const always = Effect.all(
   [
     Metric.update(finishedBy.stop, 0),
     Metric.update(finishedBy.length, 0),
+    Metric.update(finishedBy.tool_calls, 0),
     ...[promptTokens, generationTokens, prefixQueries, prefixHits, preemptions, compiles, failed].map((metric) => Metric.update(metric, 0))
   ],
   { discard: true }

@@ -1,10 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { ChatCompletion } from "../../../schema/openai/Chat.ts"
 import { chat, serve } from "./program.ts"
 
-const health = async (
-  url: string
-): Promise<{ readonly worker_pid?: number; readonly worker_restarts: number; readonly live_rows: number; readonly waiting: number }> =>
-  (await fetch(`${url}/health`)).json()
+const Health = Schema.Struct({
+  worker_pid: Schema.optionalKey(Schema.Int),
+  worker_restarts: Schema.Int,
+  live_rows: Schema.Int,
+  waiting: Schema.Int
+})
+const decodeHealth = Schema.decodeUnknownSync(Health)
+const decodeAnswer = Schema.decodeUnknownSync(ChatCompletion)
+
+const health = async (url: string) => decodeHealth(await (await fetch(`${url}/health`)).json())
 
 const story = (subject: number) => ({
   messages: [{ role: "user", content: `Tell me a story about ${subject} shy dragons.` }],
@@ -15,8 +23,7 @@ const story = (subject: number) => ({
 
 const textOf = async (response: Response) => {
   assert.strictEqual(response.status, 200)
-  const body: { readonly choices: ReadonlyArray<{ readonly message: { readonly content: string } }> } = await response.json()
-  return body.choices[0]?.message.content ?? ""
+  return decodeAnswer(await response.json()).choices[0]?.message.content ?? ""
 }
 
 describe("a killed engine", () => {

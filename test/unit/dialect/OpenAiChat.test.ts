@@ -4,10 +4,16 @@ import { ChatCompletionChunk } from "../../../schema/openai/Chat.ts"
 import * as OpenAiChat from "../../../src/dialect/OpenAiChat.ts"
 import { parse } from "../../../src/dialect/WireRequest.ts"
 import { EngineError } from "../../../src/domain/Errors.ts"
+import type { GenerationRequest } from "../../../src/domain/GenerationRequest.ts"
 import type { Finish } from "../../../src/domain/OutputEvent.ts"
 import { greedy } from "../../../src/domain/Sampling.ts"
 
-const context = { tenant: "t", randomSeed: 77 }
+const context = { tenant: "t", session: undefined, randomSeed: 77 }
+
+const conversationOf = ({ prompt }: GenerationRequest) => {
+  assert(prompt._tag === "Chat")
+  return prompt.conversation
+}
 
 const decode = (body: object) => {
   const wire = Result.getOrThrow(parse(JSON.stringify(body)))
@@ -22,11 +28,15 @@ describe("decode", () => {
     assert.deepStrictEqual(decode({ messages }), {
       request: {
         model: undefined,
-        conversation: { messages: [{ role: "user", content: "hi" }], tools: [], templateVariables: { enable_thinking: false } },
+        prompt: {
+          _tag: "Chat",
+          conversation: { messages: [{ role: "user", content: "hi" }], tools: [], templateVariables: { enable_thinking: false } }
+        },
         sampling: { ...greedy, seed: 77 },
         maxTokens: undefined,
         stopStrings: [],
-        tenant: "t"
+        tenant: "t",
+        session: undefined
       },
       stream: false,
       includeUsage: false,
@@ -45,7 +55,7 @@ describe("decode", () => {
   })
 
   it("turns every way to ask for thinking into template variables", () => {
-    const variables = (fields: object) => decodeWith(fields).request.conversation.templateVariables
+    const variables = (fields: object) => conversationOf(decodeWith(fields).request).templateVariables
     assert.deepStrictEqual(variables({ enable_thinking: true }), { enable_thinking: true })
     assert.deepStrictEqual(variables({ reasoning_effort: "high" }), { enable_thinking: true, reasoning_effort: "high" })
     assert.deepStrictEqual(variables({ reasoning: { effort: "low" } }), { enable_thinking: true, reasoning_effort: "low" })
@@ -65,7 +75,7 @@ describe("decode", () => {
 
   it("keeps requests from replacing the conversation, and says so", () => {
     const decoded = decodeWith({ chat_template_kwargs: { messages: [], bos_token: "x", deep: 1 }, user: "u", extra: true })
-    assert.deepStrictEqual(decoded.request.conversation.templateVariables, { enable_thinking: false, deep: 1 })
+    assert.deepStrictEqual(conversationOf(decoded.request).templateVariables, { enable_thinking: false, deep: 1 })
     assert.deepStrictEqual(decoded.ignored, ["user", "extra", "chat_template_kwargs.messages", "chat_template_kwargs.bos_token"])
   })
 
@@ -95,7 +105,7 @@ describe("decode", () => {
         { role: "assistant" }
       ]
     })
-    assert.deepStrictEqual(decoded.request.conversation.messages, [
+    assert.deepStrictEqual(conversationOf(decoded.request).messages, [
       { role: "system", content: "s" },
       { role: "user", content: "q", name: "ann" },
       {

@@ -15,7 +15,9 @@ const allowed: Record<string, { readonly folders: ReadonlyArray<string>; readonl
   "src/models": { folders: ["src/domain"] },
   "src/auth": { folders: ["src/domain", "src/Settings.ts"] },
   "src/telemetry": { folders: ["src/domain"] },
-  "src/generation": { folders: ["src/domain", "src/engine", "src/tokenizer", "src/prompt", "src/models", "src/telemetry", "src/Settings.ts"] },
+  "src/generation": {
+    folders: ["src/domain", "src/engine", "src/tokenizer", "src/prompt", "src/models", "src/telemetry", "src/Settings.ts"]
+  },
   "src/server": {
     folders: [
       "schema",
