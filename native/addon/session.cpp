@@ -4,10 +4,16 @@
 #include "errors.hpp"
 #include "sched/frames.hpp"
 
+#include <string>
 #include <system_error>
 #include <utility>
 
 namespace mashbox::addon {
+namespace {
+
+Error noThread(const std::system_error& error) { return {ErrorKind::OutOfMemory, std::string("cannot start a thread: ") + error.what(), ""}; }
+
+} // namespace
 
 Session::Session(Napi::Env env, Napi::Function onProgress, Napi::Function onFrame)
     : env_(env), promise_(env), onProgress_(Napi::Persistent(onProgress)), onFrame_(Napi::Persistent(onFrame)) {}
@@ -52,7 +58,7 @@ void Session::startLoading(LoadArguments arguments) {
     loader_ = std::thread(std::move(run));
   } catch (const std::system_error& error) {
     close();
-    throwError(env_, {ErrorKind::OutOfMemory, std::string("cannot start a thread: ") + error.what(), ""});
+    throwError(env_, noThread(error));
   }
 }
 
@@ -97,10 +103,16 @@ void Session::settle(Napi::Env env) {
     return;
   }
   model_ = std::move((*loaded)->info);
-  scheduler_ = std::make_unique<sched::Scheduler>(std::move((*loaded)->decoder), [this](std::span<const sched::Event> events) {
-    frames_.push(sched::encodeFrame(events));
-    wake();
-  });
+  try {
+    scheduler_ = std::make_unique<sched::Scheduler>(std::move((*loaded)->decoder), [this](std::span<const sched::Event> events) {
+      frames_.push(sched::encodeFrame(events));
+      wake();
+    });
+  } catch (const std::system_error& error) {
+    promise_.Reject(toJs(env, noThread(error)).Value());
+    close();
+    return;
+  }
   promise_.Resolve(Engine::create(env, shared_from_this()));
 }
 
