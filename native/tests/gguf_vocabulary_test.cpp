@@ -2,6 +2,7 @@
 #include "gguf_writer.hpp"
 #include "test.hpp"
 
+#include <filesystem>
 #include <functional>
 
 using namespace mashbox;
@@ -76,6 +77,19 @@ const Test kinds{"vocabulary: each tokenizer needs its own keys", [] {
   refuses(with([](auto& v) { v.merges.clear(); }), ErrorKind::Invalid, "tokenizer.ggml.merges", "missing");
   refuses(with([](auto& v) { v.model = "gemma4", v.merges.clear(); }), ErrorKind::Invalid, "tokenizer.ggml.merges", "missing");
   refuses(with([](auto& v) { v.model = "llama", v.scores.clear(); }), ErrorKind::Invalid, "tokenizer.ggml.scores", "missing");
+}};
+
+const Test goldenVocabularies{"vocabulary: every golden tokenizer is accepted", [] {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::golden("tokenizer/small"))) {
+    if (entry.path().extension() != ".gguf") continue;
+    const auto file = gguf::File::open(entry.path().string());
+    check(bool(file), file ? "" : file.error().message);
+    const auto result = gguf::checkVocabulary(*file);
+    check(bool(result), result ? "" : entry.path().filename().string() + ": " + result.error().message);
+    ++count;
+  }
+  check(count >= 5, std::to_string(count) + " tokenizers");
 }};
 
 const Test tokens{"vocabulary: tokens are distinct UTF-8 with a type and a finite score each", [] {
