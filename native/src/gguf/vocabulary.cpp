@@ -16,7 +16,8 @@ using TokenSet = std::unordered_set<std::string_view, KeyedHash>;
 
 constexpr std::string_view tokensKey = "tokenizer.ggml.tokens", mergesKey = "tokenizer.ggml.merges";
 
-/// Pre-tokenizers whose splitting rules are known, those of src/tokenizer/PreTokenizers.ts. A wrong splitter degrades a model silently, so others are refused by name.
+/// Pre-tokenizers whose splitting rules are known, those of src/tokenizer/PreTokenizers.ts. A wrong splitter degrades a model
+/// silently, so others are refused by name.
 constexpr std::string_view preTokenizers[] = {
   "qwen2", "deepseek-r1-qwen", "hunyuan", "megrez", "kormo", "f2llmv2", "solar-open", "stablelm2",
   "qwen35",
