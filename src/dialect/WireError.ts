@@ -10,5 +10,6 @@ export interface WireError {
 
 /** How one dialect words what goes wrong. */
 export interface ErrorDialect {
-  readonly encode: (error: GenerationError | RequestRefused) => WireError
+  /** `requestId` is the one of the `x-request-id` header. */
+  readonly encode: (error: GenerationError | RequestRefused, requestId: string) => WireError
 }

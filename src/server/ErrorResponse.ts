@@ -9,7 +9,11 @@ const dialects: ReadonlyArray<{ readonly prefix: string; readonly dialect: Error
 /** The dialect that a path's clients read errors in. */
 export const errorDialect = (path: string): ErrorDialect => dialects.find(({ prefix }) => path.startsWith(prefix))?.dialect ?? openAi
 
-export const errorResponse = (dialect: ErrorDialect, error: GenerationError | RequestRefused): HttpServerResponse.HttpServerResponse => {
-  const wire = dialect.encode(error)
+export const errorResponse = (
+  dialect: ErrorDialect,
+  error: GenerationError | RequestRefused,
+  requestId: string
+): HttpServerResponse.HttpServerResponse => {
+  const wire = dialect.encode(error, requestId)
   return HttpServerResponse.text(wire.body, { status: wire.status, headers: wire.headers, contentType: "application/json" })
 }

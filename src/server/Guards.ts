@@ -111,7 +111,7 @@ export const layer = HttpRouter.middleware(
             if (refused === undefined) return Effect.failCause(cause)
             record.outcome = refused.reason === "Defect" ? "failed" : "refused"
             record.error = refused.reason
-            const response = errorResponse(errorDialect(request.url), refused)
+            const response = errorResponse(errorDialect(request.url), refused, record.id)
             return refused.reason === "Defect"
               ? Effect.as(Effect.logError("defect", { request: record.id }, cause), response)
               : Effect.succeed(response)

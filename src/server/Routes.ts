@@ -18,7 +18,7 @@ const answered = <A, R>(effect: Effect.Effect<A, GenerationError | RequestRefuse
         const record = yield* RequestRecord
         record.error ??= error._tag
         if (record.outcome === "ok") record.outcome = "refused"
-        return errorResponse(errorDialect(request.url), error)
+        return errorResponse(errorDialect(request.url), error, record.id)
       })
   )
 
