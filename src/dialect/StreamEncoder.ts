@@ -7,6 +7,8 @@ export interface StreamEncoder {
   readonly start: () => string
   /** One delta; for `Finish` everything up to the end of the stream. */
   readonly event: (event: OutputEvent) => string
+  /** Forgets every event so far: none of them was sent, and the generation begins again. Absent where events leave no state. */
+  readonly reset?: () => void
   /** The event that ends a stream that failed. */
   readonly error: (error: GenerationError | RequestRefused) => string
   /** Something without meaning that shows that the server lives. */

@@ -1,5 +1,13 @@
 import { Clock, Context, Deferred, Effect, Layer, type Scope } from "effect"
-import { ContextTooLong, EngineError, type GenerationError, InvalidRequest, ModelLoading, ModelNotFound } from "../domain/Errors.ts"
+import {
+  ContextTooLong,
+  EngineError,
+  type GenerationError,
+  InvalidRequest,
+  ModelLoading,
+  ModelNotFound,
+  type TemplateError
+} from "../domain/Errors.ts"
 import type { GenerationRequest, Prompt } from "../domain/GenerationRequest.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
@@ -30,6 +38,8 @@ const loadingRetryAfter = 2
 export class Generation extends Context.Service<Generation, {
   /** Everything that can be refused before there is output. Closing the scope cancels the generation. */
   readonly accept: (request: GenerationRequest) => Effect.Effect<AcceptedGeneration, GenerationError, Scope.Scope>
+  /** Tokens that a prompt is encoded to; asks nothing of the engine. */
+  readonly countTokens: (prompt: Prompt) => Effect.Effect<number, TemplateError>
 }>()("mashbox/generation/Generation") {
   static readonly layer: Layer.Layer<Generation, never, Admission | ChatTemplate | Engine | ServedModel | Tokenizer> = Layer.effect(
     Generation,
@@ -95,7 +105,9 @@ export class Generation extends Context.Service<Generation, {
         }
       })
 
-      return { accept }
+      const countTokens = (prompt: Prompt) => Effect.map(encode(prompt), ({ tokens }) => tokens.length)
+
+      return { accept, countTokens }
     })
   )
 }

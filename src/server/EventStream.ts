@@ -61,6 +61,7 @@ class EventStream implements OutputSink {
     if (this.outputSent) return false
     this.pending = undefined
     this.frames = ""
+    this.encoder.reset?.()
     return true
   }
 

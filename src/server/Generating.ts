@@ -16,7 +16,7 @@ export interface Generating {
   readonly request: GenerationRequest
   readonly stream: boolean
   readonly ignored: ReadonlyArray<string>
-  readonly encoder: () => StreamEncoder
+  readonly encoder: (promptTokens: number) => StreamEncoder
   /** The answer as one JSON text. */
   readonly whole: (output: Output, finish: Finish) => string
 }
@@ -77,7 +77,7 @@ export const answer = (
       return HttpServerResponse.text(generating.whole(sink.output, finish), { headers, contentType: "application/json" })
     }
     const body = yield* EventStream.respond({
-      encoder: generating.encoder(),
+      encoder: generating.encoder(accepted.promptTokens),
       run,
       socket: SocketWriter.make(yield* HttpServerRequest.HttpServerRequest),
       onSlowReader: () => {
