@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { type ChatCompletion, ChatCompletionRequest, type ChatMessage } from "../../schema/openai/Chat.ts"
-import { inertFields, type Timings, type Usage as WireUsage } from "../../schema/openai/Common.ts"
+import { inertFields, type Usage as WireUsage } from "../../schema/openai/Common.ts"
 import type { Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
@@ -10,6 +10,7 @@ import type { Usage } from "../domain/Usage.ts"
 import { frame as errorFrame } from "./OpenAiError.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
 import type { StreamEncoder } from "./StreamEncoder.ts"
+import { wireTimings } from "./Timings.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
 
 /** What the server knows of a request beside its body. */
@@ -192,28 +193,12 @@ export interface ResponseHead {
   readonly model: string
 }
 
-const perSecond = (count: number, milliseconds: number) => count > 0 && milliseconds > 0 ? count * 1000 / milliseconds : null
-
 const wireUsage = (usage: Usage): WireUsage => ({
   prompt_tokens: usage.promptTokens,
   completion_tokens: usage.completionTokens,
   total_tokens: usage.promptTokens + usage.completionTokens,
   prompt_tokens_details: { cached_tokens: usage.cachedTokens }
 })
-
-const wireTimings = (usage: Usage): Timings => {
-  const prefilled = usage.promptTokens - usage.cachedTokens
-  return {
-    prompt_n: prefilled,
-    prompt_ms: usage.promptMs,
-    prompt_per_second: perSecond(prefilled, usage.promptMs),
-    predicted_n: usage.completionTokens,
-    predicted_ms: usage.generationMs,
-    predicted_per_second: perSecond(usage.completionTokens - 1, usage.generationMs),
-    cache_n: usage.cachedTokens,
-    queue_ms: usage.queueMs
-  }
-}
 
 const wireToolCall = (call: ToolCall) => ({
   id: call.id,
