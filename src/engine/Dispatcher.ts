@@ -3,6 +3,7 @@ import { EngineError } from "../domain/Errors.ts"
 import type { EngineListener, EngineRequest, EngineResult } from "./Engine.ts"
 import { failureToError, rejection } from "./EngineErrors.ts"
 import type { DoneCounts, DoneReason, NativeErrorCode, RequestHandler } from "./Frames.ts"
+import type { EngineLogprobs } from "./Logprobs.ts"
 import type { NativeSubmit } from "./Native.ts"
 import { nativeFailure } from "./NativeModule.ts"
 
@@ -15,6 +16,7 @@ export interface EnginePort {
 interface InFlight {
   readonly listener: EngineListener
   readonly resume: (outcome: Effect.Effect<EngineResult, EngineError>) => void
+  stopToken?: number
 }
 
 /** Stands for a request that nobody listens to any more until the engine has let go of its id. */
@@ -69,14 +71,19 @@ export class Dispatcher implements RequestHandler {
     return this.inFlight.size
   }
 
-  token(id: number, token: number): void {
+  token(id: number, token: number, logprobs?: EngineLogprobs): void {
     const request = this.inFlight.get(id)
     if (request === undefined || request === abandoned) return
     try {
-      request.listener.onToken(token)
+      request.listener.onToken(token, logprobs)
     } catch (defect) {
       this.drop(id, request, defect)
     }
+  }
+
+  stopToken(id: number, token: number): void {
+    const request = this.inFlight.get(id)
+    if (request !== undefined && request !== abandoned) request.stopToken = token
   }
 
   progress(id: number, processed: number, total: number): void {
@@ -90,11 +97,13 @@ export class Dispatcher implements RequestHandler {
   }
 
   done(id: number, reason: DoneReason, counts: DoneCounts): void {
+    const request = this.inFlight.get(id)
+    const stopToken = request === undefined || request === abandoned ? undefined : request.stopToken
     this.end(
       id,
       reason === "cancelled"
         ? Effect.fail(new EngineError({ reason: "Internal", message: "the engine cancelled the generation by itself" }))
-        : Effect.succeed({ reason, ...counts })
+        : Effect.succeed({ reason, ...(stopToken === undefined ? {} : { stopToken }), ...counts })
     )
   }
 
@@ -132,11 +141,13 @@ export class Dispatcher implements RequestHandler {
   }
 }
 
-const toSubmit = (id: number, { maxTokens, sampling, stopTokens, tokens }: EngineRequest): NativeSubmit => ({
+const toSubmit = (id: number, { maxTokens, minTokens, sampling, stopTokens, tokens, topLogprobs }: EngineRequest): NativeSubmit => ({
   id,
   tokens,
   maxTokens,
   stopTokens,
+  ...(minTokens === undefined ? {} : { minTokens }),
+  ...(topLogprobs === undefined ? {} : { topLogprobs }),
   temperature: sampling.temperature,
   topK: sampling.topK,
   topP: sampling.topP,

@@ -1,6 +1,7 @@
 import { Context, type Effect } from "effect"
 import type { EngineError } from "../domain/Errors.ts"
 import type { Sampling } from "../domain/Sampling.ts"
+import type { EngineLogprobs } from "./Logprobs.ts"
 import type { NativeModelInfo } from "./Native.ts"
 
 /** What one generation asks of an engine: token ids in, token ids out. */
@@ -8,12 +9,18 @@ export interface EngineRequest {
   readonly tokens: Int32Array
   readonly maxTokens: number
   readonly stopTokens: Int32Array
+  /** No stop token is drawn before this many tokens. Default 0. */
+  readonly minTokens?: number
+  /** Report the log probability of every token and of this many (≤ 20) of the likeliest; absent: none. */
+  readonly topLogprobs?: number
   readonly sampling: Sampling
 }
 
 /** How a generation ended, with the engine's own counts and milliseconds. */
 export interface EngineResult {
   readonly reason: "stop" | "length"
+  /** The stop token that ended the output, where one did; it does not count as generated. */
+  readonly stopToken?: number
   readonly promptTokens: number
   readonly cachedTokens: number
   readonly generatedTokens: number
@@ -24,7 +31,7 @@ export interface EngineResult {
 
 /** Called synchronously, once per engine event; must not throw and must not block. */
 export interface EngineListener {
-  readonly onToken: (token: number) => void
+  readonly onToken: (token: number, logprobs?: EngineLogprobs) => void
   readonly onProgress?: (processed: number, total: number) => void
 }
 

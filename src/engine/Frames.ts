@@ -1,3 +1,4 @@
+import type { EngineLogprobs } from "./Logprobs.ts"
 import { PacketReader, ProtocolError } from "./Packets.ts"
 
 /** Error kinds of the native core, in the order in which a frame numbers them. */
@@ -27,7 +28,10 @@ export interface DoneCounts {
 
 /** What a frame says about requests. Called synchronously, once per record, in order; must not throw. */
 export interface RequestHandler {
-  token(id: number, token: number): void
+  /** `logprobs` where the request asked for them. */
+  token(id: number, token: number, logprobs?: EngineLogprobs): void
+  /** The token that ended the output; not one of the generated tokens. */
+  stopToken(id: number, token: number): void
   progress(id: number, processed: number, total: number): void
   done(id: number, reason: DoneReason, counts: DoneCounts): void
   failed(id: number, code: NativeErrorCode, message: string): void
@@ -43,7 +47,7 @@ export interface WorkerHandler {
 /** Above any frame of a real step, which is at most a few records per batch row. */
 export const maxFrameBytes = 1 << 20
 
-const Kind = { token: 1, progress: 2, done: 3, failed: 4, loading: 16, ready: 17, loadFailed: 18 } as const
+const Kind = { token: 1, progress: 2, done: 3, failed: 4, scoredToken: 5, stopToken: 6, loading: 16, ready: 17, loadFailed: 18 } as const
 
 /**
  * Reads the step frames of native/FRAMES.md from a stream of chunks, wherever they are cut. A token record costs no allocation.
@@ -85,6 +89,20 @@ export class FrameReader {
       case Kind.token: {
         need(body, 4, end)
         this.requests.token(id, view.getInt32(body, true))
+        return body + 4
+      }
+      case Kind.scoredToken: {
+        need(body, 8 + 8 * detail, end)
+        const top = Array.from({ length: detail }, (_, i) => ({
+          token: view.getInt32(body + 8 + 8 * i, true),
+          logprob: logprob(view, body + 12 + 8 * i)
+        }))
+        this.requests.token(id, view.getInt32(body, true), { logprob: logprob(view, body + 4), top })
+        return body + 8 + 8 * detail
+      }
+      case Kind.stopToken: {
+        need(body, 4, end)
+        this.requests.stopToken(id, view.getInt32(body, true))
         return body + 4
       }
       case Kind.progress: {
@@ -149,6 +167,12 @@ const amount = (view: DataView, offset: number): number => {
   return value
 }
 
+const logprob = (view: DataView, offset: number): number => {
+  const value = view.getFloat32(offset, true)
+  if (!(value <= 0 && value > -Infinity)) throw new ProtocolError(`a record has ${value} where a log probability belongs`)
+  return value
+}
+
 const decoder = new TextDecoder()
 
 const textBytes = (view: DataView, offset: number, end: number): number => {
@@ -173,8 +197,14 @@ export class FrameWriter implements RequestHandler, WorkerHandler {
   private length = headerBytes
   private records = 0
 
-  token(id: number, token: number): void {
+  token(id: number, token: number, logprobs?: EngineLogprobs): void {
+    if (logprobs !== undefined) return this.scoredToken(id, token, logprobs)
     const body = this.record(Kind.token, 0, id, 4)
+    this.view.setInt32(body, token, true)
+  }
+
+  stopToken(id: number, token: number): void {
+    const body = this.record(Kind.stopToken, 0, id, 4)
     this.view.setInt32(body, token, true)
   }
 
@@ -223,6 +253,16 @@ export class FrameWriter implements RequestHandler, WorkerHandler {
     this.length = headerBytes
     this.records = 0
     return frame
+  }
+
+  private scoredToken(id: number, token: number, { logprob, top }: EngineLogprobs): void {
+    const body = this.record(Kind.scoredToken, top.length, id, 8 + 8 * top.length)
+    this.view.setInt32(body, token, true)
+    this.view.setFloat32(body + 4, logprob, true)
+    for (const [index, candidate] of top.entries()) {
+      this.view.setInt32(body + 8 + 8 * index, candidate.token, true)
+      this.view.setFloat32(body + 12 + 8 * index, candidate.logprob, true)
+    }
   }
 
   private text(kind: number, detail: number, id: number, message: string): void {

@@ -38,6 +38,10 @@ export interface NativeSubmit {
   readonly tokens: Int32Array
   readonly maxTokens: number
   readonly stopTokens: Int32Array
+  /** No stop token is drawn before this many tokens. Default 0. */
+  readonly minTokens?: number
+  /** Report the log probability of every token and of this many (≤ 20) of the likeliest; absent: none. */
+  readonly topLogprobs?: number
   readonly temperature: number
   readonly topK: number
   readonly topP: number

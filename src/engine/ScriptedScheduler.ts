@@ -1,11 +1,14 @@
 import { type Clock, Duration, Effect } from "effect"
 import { type DoneReason, FrameWriter, type NativeErrorCode } from "./Frames.ts"
+import type { EngineLogprobs } from "./Logprobs.ts"
 import type { NativeSubmit } from "./Native.ts"
 
 /** What the engine does for one request. */
 export interface ScriptedAnswer {
   /** The output; cut at `maxTokens` of the request. May be endless. */
   readonly tokens: Iterable<number>
+  /** The log probabilities of token number `index`; by default −(index + 1) / 2, and the token alone as its own alternative. */
+  readonly logprobs?: (token: number, index: number) => EngineLogprobs
   /** How the output ends where the tokens do. Default "stop". */
   readonly reason?: "stop" | "length"
   /** Prompt tokens that count as served from the cache. Default 0. */
@@ -154,10 +157,14 @@ export class ScriptedScheduler {
     if (run.generated === 0) this.writer.progress(request.id, request.tokens.length, request.tokens.length)
     if (answer.fault?.afterTokens === run.generated) return this.fail(run, answer.fault)
     const next = run.tokens.next()
-    if (next.done === true || request.stopTokens.includes(next.value)) return this.end(run, answer.reason ?? "stop")
+    if (next.done === true) return this.end(run, answer.reason ?? "stop")
+    if (run.generated >= (request.minTokens ?? 0) && request.stopTokens.includes(next.value)) {
+      this.writer.stopToken(request.id, next.value)
+      return this.end(run, "stop")
+    }
     if (run.generated === 0) run.firstTokenAt = this.now()
     run.generated++
-    this.writer.token(request.id, next.value)
+    this.writer.token(request.id, next.value, scores(run, next.value))
     if (run.generated >= request.maxTokens) this.end(run, "length")
   }
 
@@ -195,4 +202,11 @@ export class ScriptedScheduler {
   private flush(): void {
     if (!this.writer.empty && !this.closed) this.options.onFrame(this.writer.take())
   }
+}
+
+/** What the request asked to know about the token that was counted last. */
+const scores = ({ answer, generated, request }: Run, token: number): EngineLogprobs | undefined => {
+  if (request.topLogprobs === undefined) return undefined
+  const { logprob, top } = answer.logprobs?.(token, generated - 1) ?? { logprob: -generated / 2, top: [{ token, logprob: -generated / 2 }] }
+  return { logprob, top: top.slice(0, request.topLogprobs) }
 }

@@ -75,6 +75,7 @@ class Session {
     const late: { session?: Session } = {}
     const reader = new FrameReader({
       token: (id, token) => late.session?.tokens.get(id)?.push(token),
+      stopToken: () => {},
       progress: () => {},
       done: (id, end, counts) => late.session?.end(id, { end, ...counts }),
       failed: (id, code) => late.session?.end(id, { end: code, promptTokens: 0, generatedTokens: 0 })

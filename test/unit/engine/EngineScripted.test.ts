@@ -27,6 +27,16 @@ const request = (fields: Partial<EngineRequest> = {}): EngineRequest => ({
   ...fields
 })
 
+const listenAll = () => {
+  const heard: Array<ReadonlyArray<unknown>> = []
+  return {
+    heard,
+    onToken: (...said: ReadonlyArray<unknown>) => {
+      heard.push(said)
+    }
+  }
+}
+
 const listen = () => {
   const heard: Array<number> = []
   const first = Deferred.makeUnsafe<void>()
@@ -45,6 +55,38 @@ function* endless(): Generator<number> {
 }
 
 describe("layerScripted", () => {
+  it.effect("gives log probabilities to requests that ask, and to no other", () =>
+    Effect.gen(function*() {
+      const { engine } = yield* start({
+        answer: () => ({
+          tokens: [10, 11],
+          logprobs: (token, index) => ({ logprob: -1 - index, top: [{ token, logprob: -1 - index }, { token: 5, logprob: -4 }] })
+        })
+      })
+      const silent = listenAll()
+      yield* engine.generate(request(), silent)
+      assert.deepStrictEqual(silent.heard, [[10, undefined], [11, undefined]])
+      const listener = listenAll()
+      yield* engine.generate(request({ topLogprobs: 1 }), listener)
+      assert.deepStrictEqual(listener.heard, [
+        [10, { logprob: -1, top: [{ token: 10, logprob: -1 }] }],
+        [11, { logprob: -2, top: [{ token: 11, logprob: -2 }] }]
+      ])
+    }))
+
+  it.effect("names the stop token that ended the output, and none before minTokens", () =>
+    Effect.gen(function*() {
+      const { engine } = yield* start({ answer: () => ({ tokens: [3, 3, 4, 3, 5] }) })
+      const stopTokens = Int32Array.of(3)
+      const at = (minTokens: number) => engine.generate(request({ stopTokens, minTokens }), listenAll())
+      assert.deepInclude(yield* at(0), { reason: "stop", stopToken: 3, generatedTokens: 0 })
+      assert.deepInclude(yield* at(1), { stopToken: 3, generatedTokens: 1 })
+      assert.deepInclude(yield* at(2), { stopToken: 3, generatedTokens: 3 })
+      const free = yield* at(4)
+      assert.deepInclude(free, { reason: "stop", generatedTokens: 5 })
+      assert.isUndefined(free.stopToken)
+    }))
+
   it.effect("says what the script says, and records what it was asked", () =>
     Effect.gen(function*() {
       const { engine, scripted } = yield* start({ answer: (_, index) => ({ tokens: [10, index], cachedTokens: 2 }) })

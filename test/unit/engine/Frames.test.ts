@@ -11,6 +11,9 @@ class Recorder implements RequestHandler, WorkerHandler {
   token(...said: Parameters<RequestHandler["token"]>) {
     this.heard.push(["token", ...said])
   }
+  stopToken(...said: Parameters<RequestHandler["stopToken"]>) {
+    this.heard.push(["stopToken", ...said])
+  }
   progress(...said: Parameters<RequestHandler["progress"]>) {
     this.heard.push(["progress", ...said])
   }
@@ -48,10 +51,18 @@ const write = (choices: ReadonlyArray<number>): { readonly bytes: Uint8Array; re
   for (const choice of choices) {
     const id = choice >>> 0
     for (const target of [writer, expected]) {
-      switch (id % 9) {
+      switch (id % 10) {
         case 0:
-        case 1:
           target.token(id, choice | 0)
+          break
+        case 1:
+          target.token(id, choice | 0, {
+            logprob: -(id % 64) / 4,
+            top: Array.from({ length: id % 21 }, (_, i) => ({ token: i, logprob: -i / 8 }))
+          })
+          break
+        case 9:
+          target.stopToken(id, choice | 0)
           break
         case 2:
           target.progress(id, id >>> 3, id)
@@ -73,7 +84,7 @@ const write = (choices: ReadonlyArray<number>): { readonly bytes: Uint8Array; re
           break
       }
     }
-    if (id % 9 === 8) frames.push(writer.take()) // now and then an empty frame
+    if (id % 10 === 8) frames.push(writer.take()) // now and then an empty frame
   }
   return { bytes: join([...frames, writer.take()]), expected: expected.heard }
 }
@@ -82,6 +93,16 @@ describe("FrameReader", () => {
   it("reads the documented bytes", () => {
     const bytes = [16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0xf0, 0xfe, 0xff, 0xff, 0xff]
     assert.deepStrictEqual(read([Uint8Array.from(bytes)]), [["token", 0xf000_0005, -2]])
+  })
+
+  it("reads the documented bytes of a scored token and a stop token", () => {
+    const scored = [36, 0, 0, 0, 1, 0, 0, 0, 5, 2, 0, 0, 7, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0xbf, 5, 0, 0, 0, 0, 0, 0, 0xbf]
+      .concat([9, 0, 0, 0, 0, 0, 0, 0xc0])
+    assert.deepStrictEqual(read([Uint8Array.from(scored)]), [
+      ["token", 7, 5, { logprob: -0.5, top: [{ token: 5, logprob: -0.5 }, { token: 9, logprob: -2 }] }]
+    ])
+    const stop = [16, 0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 0]
+    assert.deepStrictEqual(read([Uint8Array.from(stop)]), [["stopToken", 7, 2]])
   })
 
   it.prop(
@@ -127,7 +148,16 @@ describe("FrameReader", () => {
     writer.done(1, "stop", { ...counts, promptMs: NaN })
     return writer.take()
   }
+  const scored = (logprob: number): Uint8Array => {
+    const writer = new FrameWriter()
+    writer.token(1, 2, { logprob: -1, top: [{ token: 3, logprob }] })
+    return writer.take()
+  }
   const hostile: ReadonlyArray<readonly [string, Uint8Array, RegExp]> = [
+    ["more alternatives than bytes", changed(scored(-1), 8, 5 | (2 << 8)), /ends inside a record/],
+    ["a log probability above 0", scored(0.5), /0.5 where a log probability/],
+    ["a log probability that is no number", scored(NaN), /NaN where a log probability/],
+    ["an infinite log probability", scored(-Infinity), /-Infinity where a log probability/],
     ["a length above the limit", changed(token(), 0, maxFrameBytes + 1), /above the limit/],
     ["the largest length", changed(token(), 0, 0xffff_ffff), /above the limit/],
     ["a frame without a record count", Uint8Array.from([3, 0, 0, 0, 0, 0, 0]), /no record count/],
