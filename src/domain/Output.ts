@@ -1,3 +1,4 @@
+import type { TokenLogprobs } from "./Logprobs.ts"
 import type { OutputDelta } from "./OutputEvent.ts"
 
 /** A finished answer, its deltas put together. */
@@ -5,6 +6,8 @@ export interface Output {
   readonly text: string
   readonly reasoning: string
   readonly toolCalls: ReadonlyArray<ToolCall>
+  /** Of the text's tokens, where they were asked for. */
+  readonly logprobs?: ReadonlyArray<TokenLogprobs>
 }
 
 export interface ToolCall {
@@ -18,12 +21,14 @@ export interface ToolCall {
 export class OutputCollector implements Output {
   text = ""
   reasoning = ""
+  readonly logprobs: Array<TokenLogprobs> = []
   readonly toolCalls: Array<{ id: string; name: string; arguments: string }> = []
 
   add(delta: OutputDelta): void {
     switch (delta._tag) {
       case "Text":
         this.text += delta.text
+        if (delta.logprobs !== undefined) this.logprobs.push(...delta.logprobs)
         break
       case "Reasoning":
         this.reasoning += delta.text
@@ -41,6 +46,7 @@ export class OutputCollector implements Output {
   clear(): void {
     this.text = ""
     this.reasoning = ""
+    this.logprobs.length = 0
     this.toolCalls.length = 0
   }
 }

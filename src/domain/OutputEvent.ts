@@ -1,3 +1,4 @@
+import type { TokenLogprobs } from "./Logprobs.ts"
 import type { Usage } from "./Usage.ts"
 
 /**
@@ -7,7 +8,8 @@ import type { Usage } from "./Usage.ts"
 export type OutputEvent = OutputDelta | Finish
 
 export type OutputDelta =
-  | { readonly _tag: "Text"; readonly text: string }
+  /** `logprobs`, where they were asked for: of the tokens that begin in this text; tokens that show no text have none. */
+  | { readonly _tag: "Text"; readonly text: string; readonly logprobs?: ReadonlyArray<TokenLogprobs> }
   | { readonly _tag: "Reasoning"; readonly text: string }
   | { readonly _tag: "ToolCall"; readonly index: number; readonly id: string; readonly name: string }
   /** A piece of the call's arguments as JSON text. */
@@ -19,6 +21,10 @@ export interface Finish {
   readonly reason: "stop" | "length" | "tool_calls"
   /** The stop string that ended the output, where one did. */
   readonly stopString?: string
+  /** The stop token that ended the output, where one did and was no end of turn. */
+  readonly stopToken?: number
+  /** Where they were asked for: every token of the prompt and of the output, hidden ones and the stop token too. */
+  readonly tokens?: { readonly prompt: ReadonlyArray<number>; readonly output: ReadonlyArray<number> }
   readonly usage: Usage
 }
 
@@ -26,5 +32,7 @@ export interface Finish {
 export const joinDeltas = (left: OutputDelta, right: OutputDelta): OutputDelta | undefined => {
   if (left._tag === "ToolCall" || right._tag === "ToolCall" || left._tag !== right._tag) return undefined
   if (left._tag === "ToolArguments" && right._tag === "ToolArguments" && left.index !== right.index) return undefined
-  return { ...left, text: left.text + right.text }
+  const text = left.text + right.text
+  if (left._tag !== "Text" || right._tag !== "Text" || (left.logprobs ?? right.logprobs) === undefined) return { ...left, text }
+  return { _tag: "Text", text, logprobs: [...left.logprobs ?? [], ...right.logprobs ?? []] }
 }
