@@ -78,9 +78,8 @@ int main(int argc, char** argv) {
   auto* weights = static_cast<std::byte*>(mapped);
 
   cpu::ThreadPool one(1), all(cpu::availableCores());
-  const double limits[] = {cpu::readBandwidth(one, bytes), cpu::readBandwidth(all, bytes)};
-  std::printf("read bandwidth over %zu MB: 1 thread %.1f GB/s, %u threads %.1f GB/s\n", bytes >> 20, limits[0] / 1e9, all.size(), limits[1] / 1e9);
-  std::printf("%-6s %-7s %22s %22s %12s\n", "format", "tier", "1 row, 1 thread GB/s", "1 row, all threads GB/s", "64 rows GOP/s");
+  std::printf("%zu MB of weights, %u threads; GB/s at one activation row as weights / plain reads (share), the reads measured beside each line\n", bytes >> 20, all.size());
+  std::printf("%-6s %-7s %24s %24s %16s\n", "format", "tier", "1 thread", "all threads", "64 rows, GOP/s");
   for (const Type type : Types) {
     const quant::Format& format = quant::format(type);
     if (argc > 1 && std::none_of(argv + 1, argv + argc, [&](const char* name) { return std::string_view(name) == format.name; })) continue;
@@ -92,14 +91,17 @@ int main(int argc, char** argv) {
       const cpu::Kernels& kernels = cpu::kernels(Isa(tier));
       const Rows row(kernels, 1), batch(kernels, 64);
       std::vector<float> out(rowCount * 64);
-      double rates[2];
+      double rates[2], limits[2];
       cpu::ThreadPool* pools[] = {&one, &all};
       const int passes = tier ? 3 : 1;
-      for (int p = 0; p < 2; ++p) rates[p] = double(rowCount * rowBytes) / best(passes, [&] { multiply(*pools[p], kernels, type, weights, rowCount, row.view, out); });
+      for (int p = 0; p < 2; ++p) {
+        limits[p] = cpu::readBandwidth(*pools[p], bytes);
+        rates[p] = double(rowCount * rowBytes) / best(passes, [&] { multiply(*pools[p], kernels, type, weights, rowCount, row.view, out); });
+      }
       const size_t batchRows = std::min<size_t>(rowCount, 2048);
       const double seconds = best(passes, [&] { multiply(all, kernels, type, weights, batchRows, batch.view, out); });
-      std::printf("%-6s %-7s %14.1f (%4.2f) %15.1f (%4.2f) %18.0f\n", format.name, cpu::isaName(Isa(tier)), rates[0] / 1e9, rates[0] / limits[0], rates[1] / 1e9,
-                  rates[1] / limits[1], 2.0 * 64 * double(batchRows) * Length / seconds / 1e9);
+      std::printf("%-6s %-7s %8.1f / %4.1f (%4.2f) %8.1f / %4.1f (%4.2f) %16.0f\n", format.name, cpu::isaName(Isa(tier)), rates[0] / 1e9, limits[0] / 1e9,
+                  rates[0] / limits[0], rates[1] / 1e9, limits[1] / 1e9, rates[1] / limits[1], 2.0 * 64 * double(batchRows) * Length / seconds / 1e9);
       std::fflush(stdout);
     }
   }
