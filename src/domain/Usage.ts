@@ -11,3 +11,23 @@ export interface Usage {
   /** From the first to the last new token. */
   readonly generationMs: number
 }
+
+/** Usage of several answers to one prompt: the prompt counts once, new tokens are summed, and the slowest answer gives the times. */
+export const combineChoices = (usages: readonly [Usage, ...Array<Usage>]): Usage =>
+  usages.slice(1).reduce((left, right) => ({
+    ...left,
+    completionTokens: left.completionTokens + right.completionTokens,
+    queueMs: Math.max(left.queueMs, right.queueMs),
+    promptMs: Math.max(left.promptMs, right.promptMs),
+    generationMs: Math.max(left.generationMs, right.generationMs)
+  }), usages[0])
+
+/** How far a prompt is prefilled. */
+export interface PrefillProgress {
+  /** Prompt tokens. */
+  readonly total: number
+  /** Of them, those in the KV cache by now. */
+  readonly processed: number
+  /** Milliseconds since the run started. */
+  readonly elapsedMs: number
+}

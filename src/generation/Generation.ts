@@ -11,6 +11,7 @@ import {
 import type { GenerationRequest, Prompt } from "../domain/GenerationRequest.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
+import type { PrefillProgress } from "../domain/Usage.ts"
 import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
@@ -20,15 +21,17 @@ import { OutputPipeline } from "./OutputPipeline.ts"
 /** Where one request's output goes. Called synchronously, once per event; must not throw. */
 export interface OutputSink {
   readonly push: (event: OutputEvent) => void
+  /** Called as the prompt is prefilled, where the client wants to know. */
+  readonly progress?: (progress: PrefillProgress) => void
   /** Forgets everything that was pushed; false when the client has some of it already. */
   readonly reset: () => boolean
 }
 
-/** A request that was accepted: it has a place in the queue. */
+/** A request that was accepted: each of its choices has a place in the queue. */
 export interface AcceptedGeneration {
   readonly promptTokens: number
-  /** Waits for a slot and generates. Run it once; interrupting it frees the slot. */
-  readonly run: (sink: OutputSink) => Effect.Effect<Finish, EngineError>
+  /** One for each choice: waits for a slot and generates. Run it once; interrupting it frees the slot. */
+  readonly choices: ReadonlyArray<(sink: OutputSink) => Effect.Effect<Finish, EngineError>>
 }
 
 /** Seconds after which a client asks again while the model loads. */
@@ -71,6 +74,13 @@ export class Generation extends Context.Service<Generation, {
         const status = yield* engine.status
         if (status._tag === "Loading") return yield* new ModelLoading({ retryAfter: loadingRetryAfter })
         if (status._tag === "Failed") return yield* status.error
+        const choices = request.choices ?? 1
+        if (choices > status.model.slots) {
+          return yield* new InvalidRequest({
+            message: `n: this server decodes at most ${status.model.slots} choices at a time`,
+            field: "n"
+          })
+        }
         const outside = request.sampling.logitBias.find(([token]) => token >= tokenizer.size)
         if (outside !== undefined) {
           const field = `logit_bias.${outside[0]}`
@@ -83,25 +93,27 @@ export class Generation extends Context.Service<Generation, {
           return yield* new InvalidRequest({ message: "messages: the prompt is empty", field: "messages" })
         }
         const room = contextLength - tokens.length
-        const engineRequest: EngineRequest = {
+        const engineRequest = (choice: number): EngineRequest => ({
           tokens,
           maxTokens: Math.min(request.maxTokens ?? room, room),
           stopTokens: tokenizer.endTokens,
-          sampling: request.sampling
-        }
-        const ticket = yield* admission.enter(request.tenant)
+          sampling: choice === 0
+            ? request.sampling
+            : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }
+        })
+        const tickets = yield* Effect.replicateEffect(admission.enter(request.tenant), choices)
 
-        const attempt = (sink: OutputSink) =>
+        const attempt = (choice: number) => (sink: OutputSink) =>
           generate(
             engine,
-            engineRequest,
+            engineRequest(choice),
             (emit) => new OutputPipeline({ decoder: tokenizer.decoder(), startsInReasoning, stopStrings: request.stopStrings, emit }),
             sink
           )
 
         return {
           promptTokens: tokens.length,
-          run: (sink: OutputSink) => run(ticket, attempt, sink)
+          choices: tickets.map((ticket, choice) => (sink: OutputSink) => run(ticket, attempt(choice), sink))
         }
       })
 
@@ -160,7 +172,14 @@ const generate = (
         )
       }
     }
-    const result = yield* Effect.raceFirst(engine.generate(request, { onToken }), Deferred.await(stopped))
+    const { progress } = sink
+    const listener = progress === undefined
+      ? { onToken }
+      : {
+        onToken,
+        onProgress: (processed: number, total: number) => progress({ total, processed, elapsedMs: now() - startedAt })
+      }
+    const result = yield* Effect.raceFirst(engine.generate(request, listener), Deferred.await(stopped))
     pipeline.end()
     return {
       _tag: "Finish",

@@ -3,6 +3,7 @@ import { Readable } from "node:stream"
 import type { StreamEncoder } from "../dialect/StreamEncoder.ts"
 import { type EngineError, RequestRefused } from "../domain/Errors.ts"
 import { type Finish, joinDeltas, type OutputEvent } from "../domain/OutputEvent.ts"
+import type { PrefillProgress } from "../domain/Usage.ts"
 import type { OutputSink } from "../generation/Generation.ts"
 import { Limits, type LimitsValue } from "./Limits.ts"
 import type { SocketWriter } from "./SocketWriter.ts"
@@ -16,11 +17,39 @@ const flushAll = () => {
   for (const stream of dirty.splice(0)) stream.flush()
 }
 
+interface PendingEvent {
+  readonly choice: ChoiceSink
+  event: OutputEvent
+}
+
+/** Where one choice of a streamed answer goes. */
+class ChoiceSink implements OutputSink {
+  readonly index: number
+  /** Whether the client has some of it. */
+  sent = false
+  private readonly stream: EventStream
+  readonly progress?: (progress: PrefillProgress) => void
+
+  constructor(stream: EventStream, index: number) {
+    this.stream = stream
+    this.index = index
+    if (stream.showsProgress) this.progress = (progress) => stream.progress(progress, index)
+  }
+
+  push(event: OutputEvent): void {
+    this.stream.push(event, this)
+  }
+
+  reset(): boolean {
+    return this.stream.reset(this)
+  }
+}
+
 /**
- * One streamed answer. Output that arrives in one turn of the event loop, an engine step, leaves as one write: text of one kind is joined
- * into one delta. Nothing is written before the first output or `open`, so an early failure can still be a status.
+ * One streamed answer of one or more choices. Output that arrives in one turn of the event loop, an engine step, leaves as one write: text of
+ * one kind is joined into one delta. Nothing is written before the first output or `begin`, so an early failure can still be a status.
  */
-class EventStream implements OutputSink {
+class EventStream {
   readonly body = new Readable({ highWaterMark: bufferBytes, read() {} })
   /** Done with the first bytes of the stream, or with the error that came in their place. */
   readonly committed = Deferred.makeUnsafe<void, EngineError | RequestRefused>()
@@ -29,11 +58,11 @@ class EventStream implements OutputSink {
   private readonly now: () => number
   private readonly socket: SocketWriter | undefined
   private opened = false
-  private outputSent = false
   private ended = false
   private scheduled = false
   private frames = ""
-  private pending: OutputEvent | undefined
+  private pending: Array<PendingEvent> = []
+  private outputSent = false
   private begun = false
   private unreadBytes = 0
   private blockedSince: number | undefined
@@ -47,22 +76,37 @@ class EventStream implements OutputSink {
     this.body.on("error", () => {})
   }
 
-  push(event: OutputEvent): void {
-    const { pending } = this
-    const joined = pending === undefined || pending._tag === "Finish" || event._tag === "Finish" ? undefined : joinDeltas(pending, event)
-    if (joined === undefined) this.encodePending()
-    this.pending = joined ?? event
+  choice(index: number): OutputSink {
+    return new ChoiceSink(this, index)
+  }
+
+  get showsProgress(): boolean {
+    return this.encoder.progress !== undefined
+  }
+
+  push(event: OutputEvent, choice: ChoiceSink): void {
+    const last = this.pending.at(-1)
+    const joined = last === undefined || last.choice !== choice || last.event._tag === "Finish" || event._tag === "Finish"
+      ? undefined
+      : joinDeltas(last.event, event)
+    if (last !== undefined && joined !== undefined) last.event = joined
+    else this.pending.push({ choice, event })
     if (this.scheduled) return
     this.scheduled = true
     if (dirty.push(this) === 1) setImmediate(flushAll)
   }
 
-  reset(): boolean {
-    if (this.outputSent) return false
-    this.pending = undefined
-    this.frames = ""
-    this.encoder.reset?.()
+  reset(choice: ChoiceSink): boolean {
+    if (choice.sent) return false
+    this.pending = this.pending.filter((pending) => pending.choice !== choice)
+    if (!this.outputSent) this.encoder.reset?.()
     return true
+  }
+
+  progress(progress: PrefillProgress, choice: number): void {
+    if (this.ended || this.encoder.progress === undefined) return
+    this.frames += this.encoder.progress(progress, choice)
+    this.begin()
   }
 
   /** Begins the stream before there is output. */
@@ -94,8 +138,8 @@ class EventStream implements OutputSink {
   }
 
   /** Ends the stream as its generation ended. */
-  finish(exit: Exit.Exit<Finish, EngineError>): void {
-    if (Exit.isSuccess(exit)) this.flush()
+  finish(exit: Exit.Exit<ReadonlyArray<Finish>, EngineError>): void {
+    if (Exit.isSuccess(exit)) this.complete(exit.value)
     else if (Cause.hasInterruptsOnly(exit.cause)) this.body.destroy()
     else this.fail(failureOf(exit.cause))
     if (!this.body.destroyed) this.body.push(null)
@@ -112,6 +156,12 @@ class EventStream implements OutputSink {
     return this.ended
   }
 
+  private complete(finishes: ReadonlyArray<Finish>): void {
+    this.encodePending()
+    this.frames += this.encoder.end?.(finishes) ?? ""
+    this.flush()
+  }
+
   private fail(error: EngineError | RequestRefused): void {
     if (!this.opened) {
       Deferred.doneUnsafe(this.committed, Effect.fail(error))
@@ -123,10 +173,13 @@ class EventStream implements OutputSink {
   }
 
   private encodePending(): void {
-    const event = this.pending
-    if (event === undefined) return
-    this.frames += this.encoder.event(event)
-    this.pending = undefined
+    const { pending } = this
+    if (pending.length === 0) return
+    this.pending = []
+    for (const { choice, event } of pending) {
+      choice.sent = true
+      this.frames += this.encoder.event(event, choice.index)
+    }
   }
 
   private write(): void {
@@ -180,7 +233,8 @@ const watch = (stream: EventStream, limits: LimitsValue, now: () => number, onSl
  */
 export const respond = (options: {
   readonly encoder: StreamEncoder
-  readonly run: (sink: OutputSink) => Effect.Effect<Finish, EngineError>
+  /** Runs every choice, each into its own sink. */
+  readonly run: (sink: (choice: number) => OutputSink) => Effect.Effect<ReadonlyArray<Finish>, EngineError>
   readonly onSlowReader: () => void
   readonly socket: SocketWriter | undefined
 }): Effect.Effect<Readable, EngineError | RequestRefused, Scope.Scope> =>
@@ -189,7 +243,7 @@ export const respond = (options: {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const stream = new EventStream(options.encoder, now, options.socket)
-    yield* options.run(stream).pipe(
+    yield* options.run((choice) => stream.choice(choice)).pipe(
       Effect.onExit((exit) => Effect.sync(() => stream.finish(exit))),
       Effect.forkScoped
     )

@@ -5,6 +5,7 @@ import type { EngineError, GenerationError, RequestRefused } from "../domain/Err
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
 import { type Output, OutputCollector } from "../domain/Output.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
+import { combineChoices, type Usage } from "../domain/Usage.ts"
 import { Generation, type OutputSink } from "../generation/Generation.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
 import * as EventStream from "./EventStream.ts"
@@ -21,6 +22,18 @@ export interface Generating {
   readonly whole: (output: Output, finish: Finish) => string
 }
 
+/** One finished choice. */
+export interface Choice {
+  readonly output: Output
+  readonly finish: Finish
+}
+
+/** A request for several choices: of one prompt, or of several prompts. They count from 0, prompt by prompt. */
+export interface GeneratingChoices extends Omit<Generating, "request" | "whole"> {
+  readonly requests: ReadonlyArray<GenerationRequest>
+  readonly whole: (choices: ReadonlyArray<Choice>) => string
+}
+
 class CollectingSink implements OutputSink {
   readonly output = new OutputCollector()
 
@@ -34,9 +47,23 @@ class CollectingSink implements OutputSink {
   }
 }
 
-/** Generates, and answers as one body or as a stream. */
-export const answer = (
-  generating: Generating
+/** Generates one choice, and answers as one body or as a stream. */
+export const answer = ({ request, whole, ...generating }: Generating) =>
+  answerChoices({
+    ...generating,
+    requests: [request],
+    whole: ([choice]) => choice === undefined ? "" : whole(choice.output, choice.finish)
+  })
+
+const add = (left: Usage, right: Usage): Usage => ({
+  ...combineChoices([left, right]),
+  promptTokens: left.promptTokens + right.promptTokens,
+  cachedTokens: left.cachedTokens + right.cachedTokens
+})
+
+/** Generates every choice at once, and answers as one body or as a stream in which they interleave. */
+export const answerChoices = (
+  generating: GeneratingChoices
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   GenerationError | RequestRefused,
@@ -49,19 +76,29 @@ export const answer = (
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const arrivedAt = now()
     record.stream = generating.stream
-    const accepted = yield* generation.accept(generating.request)
-    record.promptTokens = accepted.promptTokens
+    const accepted = yield* Effect.forEach(generating.requests, generation.accept)
+    const promptTokens = accepted.reduce((total, prompt) => total + prompt.promptTokens, 0)
+    record.promptTokens = promptTokens
+    const runs = accepted.flatMap((prompt) => prompt.choices)
 
-    const run = (sink: OutputSink): Effect.Effect<Finish, EngineError> =>
-      accepted.run(sink).pipe(
-        Effect.tap((finish) => {
-          const { usage } = finish
-          record.finish = finish.stopString === undefined ? finish.reason : "stop_string"
+    const run = (sink: (choice: number) => OutputSink): Effect.Effect<ReadonlyArray<Finish>, EngineError> =>
+      Effect.forEach(runs, (choice, index) => choice(sink(index)), { concurrency: "unbounded" }).pipe(
+        Effect.tap((finishes) => {
+          const [first] = finishes
+          if (first === undefined) return Effect.void
+          let at = 0
+          const usage = accepted
+            .flatMap((prompt) => {
+              const [own, ...others] = finishes.slice(at, at += prompt.choices.length)
+              return own === undefined ? [] : [combineChoices([own.usage, ...others.map((finish) => finish.usage)])]
+            })
+            .reduce(add)
+          record.finish = first.stopString === undefined ? first.reason : "stop_string"
           record.cachedTokens = usage.cachedTokens
           record.completionTokens = usage.completionTokens
           record.queueMs = usage.queueMs
           record.firstOutputMs = usage.queueMs + usage.promptMs
-          return Metrics.requestFinished(finish, now() - arrivedAt)
+          return Metrics.requestFinished({ ...first, usage }, now() - arrivedAt)
         }),
         Effect.tapError((error) => {
           record.outcome = "failed"
@@ -72,12 +109,16 @@ export const answer = (
 
     const headers: Record<string, string> = generating.ignored.length === 0 ? {} : { "x-mashbox-ignored": generating.ignored.join(", ") }
     if (!generating.stream) {
-      const sink = new CollectingSink()
-      const finish = yield* run(sink)
-      return HttpServerResponse.text(generating.whole(sink.output, finish), { headers, contentType: "application/json" })
+      const sinks = runs.map(() => new CollectingSink())
+      const finishes = yield* run((choice) => sinks[choice] ?? new CollectingSink())
+      const choices = sinks.flatMap(({ output }, index) => {
+        const finish = finishes[index]
+        return finish === undefined ? [] : [{ output, finish }]
+      })
+      return HttpServerResponse.text(generating.whole(choices), { headers, contentType: "application/json" })
     }
     const body = yield* EventStream.respond({
-      encoder: generating.encoder(accepted.promptTokens),
+      encoder: generating.encoder(promptTokens),
       run,
       socket: SocketWriter.make(yield* HttpServerRequest.HttpServerRequest),
       onSlowReader: () => {
