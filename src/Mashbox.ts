@@ -41,6 +41,7 @@ export const layerEngineInProcess: Layer.Layer<Engine, never, Settings> = Layer.
 
 const servedModel = (settings: SettingsValue, metadata: ModelMetadata): ServedModel["Service"] => ({
   id: metadata.id,
+  aliases: settings.aliases,
   contextLength: settings.contextLength ?? metadata.contextLength,
   weights: basename(metadata.path),
   weightsBytes: metadata.tensorBytes,

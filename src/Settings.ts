@@ -1,4 +1,4 @@
-import { Config, ConfigProvider, Context, Effect, Layer, Schema } from "effect"
+import { Config, ConfigProvider, Context, Effect, Layer, Schema, SchemaGetter } from "effect"
 
 /** Everything a server can be told, from flags, environment and TOML file, in that order of precedence. */
 export interface SettingsValue {
@@ -17,6 +17,10 @@ export interface SettingsValue {
   readonly apiKeyFile: string | undefined
   /** From MASHBOX_API_KEY. */
   readonly apiKey: string | undefined
+  /** Origins of web pages that may call the server, for example "https://app.example". */
+  readonly corsOrigins: ReadonlyArray<string>
+  /** Names that the model answers to beside its own. */
+  readonly aliases: ReadonlyArray<string>
 }
 
 /** What holds where nothing is said. */
@@ -29,7 +33,9 @@ export const defaults: Omit<SettingsValue, "model"> = {
   kvType: "f16",
   cacheRamMib: 0,
   apiKeyFile: undefined,
-  apiKey: undefined
+  apiKey: undefined,
+  corsOrigins: [],
+  aliases: []
 }
 
 /** A setting that cannot be used; `setting` is its name as a flag, without the dashes. */
@@ -39,6 +45,26 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
 }) {}
 
 const intBetween = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
+/** One text of entries with commas between them, or a list of such texts. */
+const list = <S extends Schema.Codec<string, string>>(entry: S) =>
+  Schema.Union([Schema.String, Schema.Array(Schema.String)]).pipe(
+    Schema.decodeTo(Schema.Array(entry), {
+      decode: SchemaGetter.transform((given: string | ReadonlyArray<string>) =>
+        [given].flat().flatMap((text) => text.split(",")).map((text) => text.trim()).filter((text) => text !== "")
+      ),
+      encode: SchemaGetter.transform((entries: ReadonlyArray<string>) => entries)
+    })
+  )
+
+/** As a browser writes it in the Origin header: no path, no default port, lower case. */
+const origin = Schema.String.check(Schema.makeFilter((text) => URL.parse(text)?.origin === text)).annotate({
+  expected: "an origin, for example https://app.example or http://localhost:3000"
+})
+
+const alias = Schema.String.check(Schema.isPattern(/^[\w.:/@+-]{1,128}$/)).annotate({
+  expected: "a model name of letters, digits and . _ : / @ + -"
+})
 
 /** Every setting by the name it has as a flag; in the environment it is MASHBOX_NAME. */
 export const fields = {
@@ -51,7 +77,9 @@ export const fields = {
   "kv-type": Schema.Literals(["f16", "f32"]),
   "cache-ram": intBetween(0, 2 ** 24),
   "api-key-file": Schema.NonEmptyString,
-  "api-key": Schema.NonEmptyString
+  "api-key": Schema.NonEmptyString,
+  "cors-origin": list(origin),
+  alias: list(alias)
 } as const
 
 export type Name = keyof typeof fields
@@ -98,7 +126,9 @@ export const resolve = Effect.fnUntraced(function*(sources: {
     kvType: (yield* read("kv-type", provider)) ?? defaults.kvType,
     cacheRamMib: (yield* read("cache-ram", provider)) ?? defaults.cacheRamMib,
     apiKeyFile: yield* read("api-key-file", provider),
-    apiKey: yield* read("api-key", provider)
+    apiKey: yield* read("api-key", provider),
+    corsOrigins: (yield* read("cors-origin", provider)) ?? defaults.corsOrigins,
+    aliases: (yield* read("alias", provider)) ?? defaults.aliases
   }
   return value
 })

@@ -59,7 +59,9 @@ const program = Effect.gen(function*() {
       kvType: "f16",
       cacheRamMib: 0,
       apiKeyFile: undefined,
-      apiKey: undefined
+      apiKey: undefined,
+      corsOrigins: [],
+      aliases: []
     }))
   )
   const context = yield* Layer.build(Server.layer.pipe(Layer.provide(services), Layer.provide(JsonLogger.layer("Info"))))

@@ -48,6 +48,9 @@ const refusedStatus = {
   WrongMethod: [405, "invalid_request_error", "method_not_allowed"],
   WrongMediaType: [415, "invalid_request_error", "unsupported_media_type"],
   BodyTooLarge: [413, "invalid_request_error", "body_too_large"],
+  HeadersTooLarge: [431, "invalid_request_error", "headers_too_large"],
+  RequestTimeout: [408, "invalid_request_error", "request_timeout"],
+  Malformed: [400, "invalid_request_error", "malformed_request"],
   Draining: [503, "unavailable", "draining"],
   Defect: [500, "server_error", "internal_error"]
 } as const satisfies Record<RequestRefused["reason"], readonly [number, Details["type"], string]>

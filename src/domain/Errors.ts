@@ -57,6 +57,9 @@ export class RequestRefused extends Schema.TaggedError<RequestRefused>()("Reques
     "WrongMethod",
     "WrongMediaType",
     "BodyTooLarge",
+    "HeadersTooLarge",
+    "RequestTimeout",
+    "Malformed",
     "Draining",
     "Defect"
   ]),

@@ -10,10 +10,24 @@ export interface LimitsValue {
   readonly slowReaderMs: number
   /** A stream's status waits this long for the first output, so that an early failure is a real status. */
   readonly headMs: number
+  /** How long a client may take to send a request's headers, and with its body. */
+  readonly headersMs: number
+  readonly requestMs: number
+  /** Largest request line and headers together, in bytes. */
+  readonly headerBytes: number
   /** How long a closing server waits for running requests. */
   readonly drainMs: number
 }
 
 export const Limits = Context.Reference<LimitsValue>("mashbox/server/Limits", {
-  defaultValue: () => ({ bodyBytes: 16 * 1024 * 1024, keepAliveMs: 10_000, slowReaderMs: 30_000, headMs: 1_000, drainMs: 600_000 })
+  defaultValue: () => ({
+    bodyBytes: 16 * 1024 * 1024,
+    keepAliveMs: 10_000,
+    slowReaderMs: 30_000,
+    headMs: 1_000,
+    headersMs: 10_000,
+    requestMs: 120_000,
+    headerBytes: 16 * 1024,
+    drainMs: 600_000
+  })
 })

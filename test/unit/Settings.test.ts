@@ -18,7 +18,9 @@ describe("Settings.resolve", () => {
         kvType: "f16",
         cacheRamMib: 0,
         apiKeyFile: undefined,
-        apiKey: undefined
+        apiKey: undefined,
+        corsOrigins: [],
+        aliases: []
       })
     }))
 

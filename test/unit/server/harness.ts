@@ -56,10 +56,21 @@ export const settings: SettingsValue = {
   kvType: "f16",
   cacheRamMib: 0,
   apiKeyFile: undefined,
-  apiKey: undefined
+  apiKey: undefined,
+  corsOrigins: [],
+  aliases: []
 }
 
-export const limits: LimitsValue = { bodyBytes: 64 * 1024, keepAliveMs: 10_000, slowReaderMs: 30_000, headMs: 1_000, drainMs: 10_000 }
+export const limits: LimitsValue = {
+  bodyBytes: 64 * 1024,
+  keepAliveMs: 10_000,
+  slowReaderMs: 30_000,
+  headMs: 1_000,
+  headersMs: 10_000,
+  requestMs: 120_000,
+  headerBytes: 16 * 1024,
+  drainMs: 10_000
+}
 
 export const layerServedModel = Layer.succeed(ServedModel, {
   id: "demo/model",
