@@ -10,6 +10,8 @@ export interface StopResult {
  */
 export interface StopStrings {
   readonly push: (text: string) => StopResult
+  /** Characters that are held back; after a match the stop string and what came with it. */
+  readonly heldLength: () => number
   /** The output is over: what was held back. */
   readonly end: () => string
 }
@@ -43,6 +45,7 @@ export const make = (stops: ReadonlyArray<string>): StopStrings => {
       for (const matcher of matchers) longest = Math.max(longest, matcher.length)
       return { text: held.take(held.length - longest) }
     },
+    heldLength: () => held.length,
     end: () => {
       const rest = over ? "" : held.take(held.length)
       over = true

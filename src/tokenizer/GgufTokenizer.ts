@@ -29,6 +29,7 @@ export const make = (vocabulary: Vocabulary, options: Options = {}): Effect.Effe
     const thread = yield* LongEncoder.make(options.startThread ?? LongEncoder.startThread(vocabulary))
     const cache = new SectionCache(cacheBytes)
     const pieces = new TokenPieces(vocabulary)
+    const allPieces = new TokenPieces(vocabulary, true)
     const textOf = (id: number | undefined) => id === undefined ? undefined : vocabulary.tokens[id]
 
     const encodeTexts = (texts: ReadonlyArray<string>) =>
@@ -55,9 +56,13 @@ export const make = (vocabulary: Vocabulary, options: Options = {}): Effect.Effe
               known.set(text, ids)
               cache.set(text, ids)
             })
-            return encoder.join(parts.map((part) => typeof part === "number" ? part : known.get(part) ?? new Int32Array()))
+            return encoder.join(
+              parts.map((part) => typeof part === "number" ? part : known.get(part) ?? new Int32Array()),
+              prompt.addBos ?? true
+            )
           })
         }),
+      tokenBytes: (token) => allPieces.bytes(token),
       decoder: () => new Utf8Stream(pieces),
       endTokens: endTokens(vocabulary),
       bos: textOf(vocabulary.bosId),

@@ -38,9 +38,9 @@ export class PromptEncoder {
     return this.specials.ids.get(text) ?? this.#text.token_to_id(text)
   }
 
-  /** One list of ids out of what {@link SpecialTokens.cut} gave, with BOS in front where the vocabulary wants one and the text has none. */
-  join(parts: ReadonlyArray<Int32Array | number>): Int32Array {
-    const bos = this.bosId !== undefined && parts[0] !== this.bosId ? [this.bosId] : []
+  /** One list of ids out of what {@link SpecialTokens.cut} gave; `addBos`: with BOS in front where the vocabulary wants one and the text has none. */
+  join(parts: ReadonlyArray<Int32Array | number>, addBos = true): Int32Array {
+    const bos = addBos && this.bosId !== undefined && parts[0] !== this.bosId ? [this.bosId] : []
     const ids = new Int32Array(parts.reduce<number>((length, part) => length + (typeof part === "number" ? 1 : part.length), bos.length))
     let at = 0
     for (const part of [...bos, ...parts]) {

@@ -7,6 +7,8 @@ import { Context, type Effect } from "effect"
 export interface RenderedPrompt {
   readonly text: string
   readonly untrusted: ReadonlyArray<readonly [start: number, end: number]>
+  /** False: without the BOS that the vocabulary wants in front. */
+  readonly addBos?: boolean
 }
 
 /** Text ⇄ token ids of one model. */
@@ -15,6 +17,8 @@ export class Tokenizer extends Context.Service<Tokenizer, {
   readonly encode: (prompt: RenderedPrompt) => Effect.Effect<Int32Array>
   /** A streaming decoder of output that continues a prompt: control tokens are silent, text comes out in whole characters. */
   readonly decoder: () => StreamDecoder
+  /** Bytes that a token stands for: control tokens for their own text, byte tokens for their byte; none for an unknown id. */
+  readonly tokenBytes: (token: number) => Uint8Array
   /** Tokens that end a turn (native.md's end-of-generation set). */
   readonly endTokens: Int32Array
   readonly bos: string | undefined

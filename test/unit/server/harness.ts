@@ -24,6 +24,7 @@ export const textOf = (tokens: Iterable<number>): string => String.fromCharCode(
 export const layerTokenizer = (decode: (token: number) => string = (token) => String.fromCharCode(token)) =>
   Layer.succeed(Tokenizer, {
     encode: (prompt) => Effect.succeed(Int32Array.from(tokensOf(prompt.text))),
+    tokenBytes: (token) => Buffer.from(decode(token)),
     decoder: () => ({ push: decode, end: () => "" }),
     endTokens: Int32Array.of(3),
     bos: undefined,
