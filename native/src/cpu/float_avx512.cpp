@@ -26,9 +26,12 @@ struct BF16 {
   static __m512 load(const std::byte* at, __mmask16 lanes) { return widen(_mm256_maskz_loadu_epi16(lanes, at)); }
 };
 
-/// `Rows` weight rows against `Columns` activation rows of x, from column m on; `ahead` is the prefetch distance.
+constexpr size_t PrefetchDistance = 2048;
+
+/// `Rows` weight rows, `apart` rows from each other, against `Columns` activation rows of x, from row m on.
 template <class Format, int Rows, int Columns>
-void tile(const std::byte* weights, size_t rowBytes, const Activations& x, size_t m, float* out, size_t outStride, size_t ahead) {
+void tile(const std::byte* weights, size_t rowBytes, size_t apart, const Activations& x, size_t m, float* out, size_t outStride) {
+  const size_t step = apart * rowBytes;
   __m512 acc[Rows][Columns];
   for (auto& row : acc)
     for (__m512& a : row) a = _mm512_setzero_ps();
@@ -42,8 +45,8 @@ void tile(const std::byte* weights, size_t rowBytes, const Activations& x, size_
     __m512 w[Rows], v[Columns];
     for (int c = 0; c < Columns; ++c) v[c] = _mm512_loadu_ps(column + c * x.length + k);
     for (int r = 0; r < Rows; ++r) {
-      const std::byte* at = weights + r * rowBytes + k * Format::bytes;
-      _mm_prefetch(reinterpret_cast<const char*>(at + ahead), _MM_HINT_T0);
+      const std::byte* at = weights + r * step + k * Format::bytes;
+      _mm_prefetch(reinterpret_cast<const char*>(at + PrefetchDistance), _MM_HINT_T0);
       w[r] = Format::load(at);
     }
     accumulate(w, v);
@@ -52,31 +55,31 @@ void tile(const std::byte* weights, size_t rowBytes, const Activations& x, size_
     const __mmask16 lanes = firstLanes(rest);
     __m512 w[Rows], v[Columns];
     for (int c = 0; c < Columns; ++c) v[c] = _mm512_maskz_loadu_ps(lanes, column + c * x.length + k);
-    for (int r = 0; r < Rows; ++r) w[r] = Format::load(weights + r * rowBytes + k * Format::bytes, lanes);
+    for (int r = 0; r < Rows; ++r) w[r] = Format::load(weights + r * step + k * Format::bytes, lanes);
     accumulate(w, v);
   }
   for (int r = 0; r < Rows; ++r)
-    for (int c = 0; c < Columns; ++c) out[c * outStride + r] = sumLanes(acc[r][c]);
+    for (int c = 0; c < Columns; ++c) out[c * outStride + r * apart] = sumLanes(acc[r][c]);
 }
 
-template <class Format, int Rows> void tileColumns(const std::byte* weights, size_t rowBytes, const Activations& x, float* out, size_t outStride, size_t ahead) {
+template <class Format, int Rows> void tileColumns(const std::byte* weights, size_t rowBytes, size_t apart, const Activations& x, float* out, size_t outStride) {
   size_t m = 0;
-  for (; m + 4 <= x.rows; m += 4) tile<Format, Rows, 4>(weights, rowBytes, x, m, out + m * outStride, outStride, ahead);
+  for (; m + 4 <= x.rows; m += 4) tile<Format, Rows, 4>(weights, rowBytes, apart, x, m, out + m * outStride, outStride);
   float* rest = out + m * outStride;
   switch (x.rows - m) {
-  case 3: return tile<Format, Rows, 3>(weights, rowBytes, x, m, rest, outStride, ahead);
-  case 2: return tile<Format, Rows, 2>(weights, rowBytes, x, m, rest, outStride, ahead);
-  case 1: return tile<Format, Rows, 1>(weights, rowBytes, x, m, rest, outStride, ahead);
+  case 3: return tile<Format, Rows, 3>(weights, rowBytes, apart, x, m, rest, outStride);
+  case 2: return tile<Format, Rows, 2>(weights, rowBytes, apart, x, m, rest, outStride);
+  case 1: return tile<Format, Rows, 1>(weights, rowBytes, apart, x, m, rest, outStride);
   default: return;
   }
 }
 
 template <class Format> void matmulTiles(const std::byte* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
-  const size_t tileBytes = 4 * rowBytes;
-  const size_t ahead = tileBytes < 8192 ? (8192 + tileBytes - 1) / tileBytes * tileBytes : 2048;
-  size_t r = 0;
-  for (; r + 4 <= rowCount; r += 4) tileColumns<Format, 4>(weights + r * rowBytes, rowBytes, x, out + r, outStride, ahead);
-  for (; r < rowCount; ++r) tileColumns<Format, 1>(weights + r * rowBytes, rowBytes, x, out + r, outStride, ahead);
+  // As many streams as a tile has rows, each through its part of them, keep more cache lines on their way than one.
+  constexpr int Rows = 4;
+  const size_t part = rowCount / Rows;
+  for (size_t r = 0; r < part; ++r) tileColumns<Format, Rows>(weights + r * rowBytes, rowBytes, part, x, out + r, outStride);
+  for (size_t r = part * Rows; r < rowCount; ++r) tileColumns<Format, 1>(weights + r * rowBytes, rowBytes, 1, x, out + r, outStride);
 }
 
 /// The matrix kernel runs the sixteen lanes of tiers.hpp one after the other, in the order in which they are added up.
