@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { root, serve } from "./program.ts"
@@ -60,7 +60,7 @@ describe("documentation", () => {
       const text = readFileSync(join(root, file), "utf8")
       for (const [, name = ""] of text.matchAll(/npm run ([\w:]+)/g)) assert.property(scripts, name)
       for (const [, path = ""] of text.matchAll(/`((?:src|schema|native|test|scripts|bench|models|nix)\/[\w./-]*)`/g)) {
-        assert.doesNotThrow(() => readFileSync(join(root, path)).length, /EISDIR/u, path)
+        assert.isTrue(existsSync(join(root, path)), path)
       }
     })
   }
