@@ -6,17 +6,21 @@ import {
   InvalidRequest,
   ModelLoading,
   ModelNotFound,
-  type TemplateError
+  type TemplateError,
+  UnsupportedFeature
 } from "../domain/Errors.ts"
-import type { GenerationRequest, Prompt } from "../domain/GenerationRequest.ts"
+import type { GenerationRequest, Prompt, TextPrompt, TokenOptions } from "../domain/GenerationRequest.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import type { PrefillProgress } from "../domain/Usage.ts"
 import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
+import type { EngineLogprobs } from "../engine/Logprobs.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
-import { Tokenizer } from "../tokenizer/Tokenizer.ts"
+import { infill } from "../prompt/Infill.ts"
+import { type RenderedPrompt, Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
+import { TokenTrail } from "./TokenTrail.ts"
 
 /** Where one request's output goes. Called synchronously, once per event; must not throw. */
 export interface OutputSink {
@@ -42,7 +46,7 @@ export class Generation extends Context.Service<Generation, {
   /** Everything that can be refused before there is output. Closing the scope cancels the generation. */
   readonly accept: (request: GenerationRequest) => Effect.Effect<AcceptedGeneration, GenerationError, Scope.Scope>
   /** Tokens that a prompt is encoded to; asks nothing of the engine. */
-  readonly countTokens: (prompt: Prompt) => Effect.Effect<number, TemplateError>
+  readonly countTokens: (prompt: Prompt) => Effect.Effect<number, TemplateError | UnsupportedFeature>
 }>()("mashbox/generation/Generation") {
   static readonly layer: Layer.Layer<Generation, never, Admission | ChatTemplate | Engine | ServedModel | Tokenizer> = Layer.effect(
     Generation,
@@ -59,11 +63,16 @@ export class Generation extends Context.Service<Generation, {
             const rendered = yield* template.render(prompt.conversation)
             return { tokens: yield* tokenizer.encode(rendered), startsInReasoning: template.startsInReasoning(rendered) }
           }
-          case "Text":
-            return {
-              tokens: yield* tokenizer.encode({ text: prompt.text, untrusted: [[0, prompt.text.length]] }),
-              startsInReasoning: false
+          case "Text": {
+            const rendered = textPrompt(prompt, tokenizer.specialTexts)
+            if (rendered === undefined) {
+              return yield* new UnsupportedFeature({
+                message: "suffix: this model has no tokens for filling in between two texts",
+                field: "suffix"
+              })
             }
+            return { tokens: yield* tokenizer.encode(rendered), startsInReasoning: false }
+          }
           case "Tokens":
             return { tokens: Int32Array.from(prompt.tokens), startsInReasoning: false }
         }
@@ -86,17 +95,29 @@ export class Generation extends Context.Service<Generation, {
           const field = `logit_bias.${outside[0]}`
           return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
         }
+        const options = request.tokenOptions ?? {}
+        const badStop = (options.stopTokens ?? []).findIndex((token) => token >= tokenizer.size)
+        if (badStop >= 0) {
+          const field = `stop_token_ids.${badStop}`
+          return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
+        }
+        const promptField = request.prompt._tag === "Chat" ? "messages" : "prompt"
+        if (request.prompt._tag === "Tokens" && request.prompt.tokens.some((token) => token >= tokenizer.size)) {
+          return yield* new InvalidRequest({ message: `prompt: the vocabulary has ${tokenizer.size} tokens`, field: "prompt" })
+        }
         const { startsInReasoning, tokens } = yield* encode(request.prompt)
         const { contextLength } = status.model
         if (tokens.length >= contextLength) return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength })
         if (tokens.length === 0) {
-          return yield* new InvalidRequest({ message: "messages: the prompt is empty", field: "messages" })
+          return yield* new InvalidRequest({ message: `${promptField}: the prompt is empty`, field: promptField })
         }
         const room = contextLength - tokens.length
         const engineRequest = (choice: number): EngineRequest => ({
           tokens,
           maxTokens: Math.min(request.maxTokens ?? room, room),
-          stopTokens: tokenizer.endTokens,
+          stopTokens: stopTokens(options, tokenizer.endTokens),
+          ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
+          ...(options.topLogprobs === undefined ? {} : { topLogprobs: options.topLogprobs }),
           sampling: choice === 0
             ? request.sampling
             : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }
@@ -107,7 +128,18 @@ export class Generation extends Context.Service<Generation, {
           generate(
             engine,
             engineRequest(choice),
-            (emit) => new OutputPipeline({ decoder: tokenizer.decoder(), startsInReasoning, stopStrings: request.stopStrings, emit }),
+            (emit) =>
+              new OutputPipeline({
+                decoder: tokenizer.decoder(),
+                startsInReasoning,
+                stopStrings: request.stopStrings,
+                ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
+                ...(options.includeStop === undefined ? {} : { includeStop: options.includeStop }),
+                ...(options.topLogprobs === undefined ? {} : { trail: new TokenTrail(tokenizer.tokenBytes) }),
+                emit
+              }),
+            options,
+            tokenizer.endTokens,
             sink
           )
 
@@ -122,6 +154,18 @@ export class Generation extends Context.Service<Generation, {
       return { accept, countTokens }
     })
   )
+}
+
+const textPrompt = (prompt: TextPrompt, specialTexts: ReadonlyArray<string>): RenderedPrompt | undefined => {
+  const rendered = prompt.suffix === undefined
+    ? { text: prompt.text, untrusted: prompt.parseSpecial === true ? [] : [[0, prompt.text.length] as const] }
+    : infill(specialTexts, prompt.text, prompt.suffix)
+  return rendered === undefined || prompt.addBos === undefined ? rendered : { ...rendered, addBos: prompt.addBos }
+}
+
+const stopTokens = ({ ignoreEnd, stopTokens }: TokenOptions, endTokens: Int32Array): Int32Array => {
+  if (stopTokens === undefined && ignoreEnd !== true) return endTokens
+  return Int32Array.from(new Set([...ignoreEnd === true ? [] : endTokens, ...stopTokens ?? []]))
 }
 
 const run = (
@@ -144,6 +188,8 @@ const generate = (
   engine: Engine["Service"],
   request: EngineRequest,
   makePipeline: (emit: (event: OutputEvent) => void) => OutputPipeline,
+  { returnTokens }: TokenOptions,
+  endTokens: Int32Array,
   sink: OutputSink
 ): Effect.Effect<Finish, EngineError> =>
   Effect.gen(function*() {
@@ -154,10 +200,12 @@ const generate = (
     const startedAt = now()
     let firstTokenAt = 0
     let generated = 0
-    const onToken = (token: number) => {
+    const output: Array<number> = []
+    const onToken = (token: number, logprobs?: EngineLogprobs) => {
       if (pipeline.stopString !== undefined) return
       if (generated++ === 0) firstTokenAt = now()
-      if (pipeline.push(token)) {
+      if (returnTokens === true) output.push(token)
+      if (pipeline.push(token, logprobs)) {
         Deferred.doneUnsafe(
           stopped,
           Effect.succeed({
@@ -181,10 +229,14 @@ const generate = (
       }
     const result = yield* Effect.raceFirst(engine.generate(request, listener), Deferred.await(stopped))
     pipeline.end()
+    const stopToken = pipeline.stopString === undefined ? result.stopToken : undefined
+    if (stopToken !== undefined) output.push(stopToken)
     return {
       _tag: "Finish",
       reason: pipeline.stopString === undefined ? result.reason : "stop",
       ...(pipeline.stopString === undefined ? {} : { stopString: pipeline.stopString }),
+      ...(stopToken === undefined || endTokens.includes(stopToken) ? {} : { stopToken }),
+      ...(returnTokens === true ? { tokens: { prompt: Array.from(request.tokens), output } } : {}),
       usage: {
         promptTokens: result.promptTokens,
         cachedTokens: result.cachedTokens,
