@@ -84,7 +84,7 @@ export const ResponsesRequest = Schema.Struct({
   include: Schema.optionalKey(
     Schema.Array(Schema.String).annotate({
       description:
-        "reasoning.encrypted_content: reasoning items carry the reasoning as an opaque text to send back. An entry that names logprobs gets 400 (not supported). Others are accepted and ignored."
+        "reasoning.encrypted_content: reasoning items carry the reasoning as an opaque text to send back. message.output_text.logprobs: log probabilities of the text's tokens. Others are accepted and ignored."
     })
   ),
   metadata: Schema.optionalKey(
@@ -94,7 +94,10 @@ export const ResponsesRequest = Schema.Struct({
   ),
   background: Schema.optionalKey(Schema.Boolean.annotate({ description: "Not supported: true gets 400 naming the field." })),
   top_logprobs: Schema.optionalKey(
-    count(0).annotate({ description: "Not supported (log probabilities): a value above 0 gets 400 naming the field." })
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 })).annotate({
+      expected: "an integer from 0 to 20",
+      description: "Log probabilities of the text's tokens, with this many alternatives each."
+    })
   ),
   n: Schema.optionalKey(count(1).annotate({ description: "Must be 1." })),
   temperature,
@@ -115,7 +118,7 @@ export const OutputText = Schema.Struct({
   type: Schema.Literal("output_text"),
   text: Schema.String,
   annotations: Schema.Array(Schema.Unknown).annotate({ description: "Empty." }),
-  logprobs: Schema.Array(Schema.Unknown).annotate({ description: "Empty." })
+  logprobs: Schema.Array(Schema.Unknown).annotate({ description: "Where include or top_logprobs asks for them, else empty." })
 })
 
 const call = {
@@ -269,4 +272,3 @@ export const InputItemList = Schema.Struct({
   last_id: nullable(Schema.String),
   has_more: Schema.Boolean
 }).annotate({ identifier: "InputItemList" })
-

@@ -124,6 +124,9 @@ const body = (error: Details, requestId?: string): ErrorBody => ({
   }
 })
 
+/** What went wrong, in a sentence. */
+export const errorMessage = (error: GenerationError | RequestRefused): string => details(error).message
+
 /** The error as an HTTP answer. */
 export const encode = (error: GenerationError | RequestRefused): WireError => {
   const wire = details(error)

@@ -1,0 +1,213 @@
+import { Result, Schema } from "effect"
+import { inertResponsesFields, InputTokensRequest, ResponsesRequest } from "../../schema/openai/Responses.ts"
+import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
+import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import type { RequestContext } from "./OpenAiChat.ts"
+import { addTools, messagesOf, type PlacedItem, resolveReferences } from "./OpenAiResponsesInput.ts"
+import type { Echo } from "./OpenAiResponsesOutput.ts"
+import { type Fields, ToolSet } from "./OpenAiResponsesTools.ts"
+import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
+import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
+
+/** Looks into what the request's tenant has stored. */
+export interface StoredConversations {
+  /** Input and output of a response, in their order. */
+  readonly items: (responseId: string) => ReadonlyArray<Fields> | undefined
+  /** An item of any stored response. */
+  readonly item: (itemId: string) => Fields | undefined
+}
+
+export interface ResponsesContext extends RequestContext {
+  readonly stored: StoredConversations
+}
+
+export interface DecodedInput {
+  readonly model: string | undefined
+  readonly prompt: Extract<GenerationRequest["prompt"], { _tag: "Chat" }>
+  /** The whole conversation: stored items, then those of the request, references resolved. */
+  readonly items: ReadonlyArray<PlacedItem>
+  readonly tools: ToolSet
+  readonly ignored: ReadonlyArray<string>
+}
+
+export interface DecodedResponses extends DecodedInput {
+  readonly request: GenerationRequest
+  readonly stream: boolean
+  readonly store: boolean
+  readonly echo: Echo
+  /** Whether reasoning comes as a summary, and whether it comes sealed as well. */
+  readonly reasoning: { readonly summary: boolean; readonly sealed: boolean }
+}
+
+/** `previous_response_id` names nothing that is stored. */
+export interface PreviousNotFound {
+  readonly _tag: "PreviousNotFound"
+  readonly id: string
+}
+
+type Refusal = InvalidRequest | UnsupportedFeature
+
+/** Items are decoded one by one, each as its own kind, so that an error names the item's field. */
+const looseInput = Schema.Union([Schema.String, Schema.Array(Schema.Record(Schema.String, Schema.Unknown))]).annotate({
+  expected: "a string or a list of items"
+})
+
+const decodeBody = decoder(Schema.Struct({ ...ResponsesRequest.fields, input: looseInput }))
+const decodeInputBody = decoder(Schema.Struct({ ...InputTokensRequest.fields, input: looseInput }))
+type InputBody = { readonly input: string | ReadonlyArray<Fields> } & Omit<typeof InputTokensRequest.Type, "input">
+type Body = { readonly input: string | ReadonlyArray<Fields> } & Omit<typeof ResponsesRequest.Type, "input">
+
+const actedFields: ReadonlySet<string> = new Set([
+  ...Object.keys(ResponsesRequest.fields).filter((name) => !Object.hasOwn(inertResponsesFields, name)),
+  "prompt_cache_key"
+])
+
+const unsupported = (field: string, what: string) =>
+  new UnsupportedFeature({ message: `${field}: ${what} is not supported by this version`, field })
+
+const refuseUnsupported = (body: Body): UnsupportedFeature | undefined => {
+  if (body.background === true) return unsupported("background", "answering in the background")
+  return body.n !== undefined && body.n !== 1 ? unsupported("n", "more than one choice") : undefined
+}
+
+const refuseInput = (body: InputBody): UnsupportedFeature | undefined => {
+  if (body.conversation !== undefined) return unsupported("conversation", "a stored conversation (previous_response_id is)")
+  if (body.prompt !== undefined) return unsupported("prompt", "a stored prompt template")
+  const { tool_choice } = body
+  if (tool_choice !== undefined && tool_choice !== "auto" && tool_choice !== "none") {
+    return unsupported("tool_choice", "forcing or limiting tool calls")
+  }
+  const format = body.text?.format ?? undefined
+  return format !== undefined && format.type !== "text" ? unsupported("text.format", "structured output") : undefined
+}
+
+const placed = (items: ReadonlyArray<Fields>): ReadonlyArray<PlacedItem> => items.map((item, index) => ({ item, path: `input.${index}` }))
+
+const userMessage = (text: string): Fields => ({ type: "message", role: "user", content: [{ type: "input_text", text }] })
+
+const templateVariables = (effort: string | undefined) => {
+  const on = effort !== undefined && effort !== "none" && effort !== "minimal"
+  return { enable_thinking: on, ...(on && /^\w{1,16}$/.test(effort) ? { reasoning_effort: effort } : {}) }
+}
+
+const ignoredParts = (body: InputBody): ReadonlyArray<string> => [
+  ...(body.text?.verbosity === undefined || body.text.verbosity === null ? [] : ["text.verbosity"]),
+  ...(body.truncation === undefined || body.truncation === "disabled" ? [] : ["truncation"])
+]
+
+const conversation = (
+  body: InputBody,
+  stored: StoredConversations
+): Result.Result<Omit<DecodedInput, "ignored" | "model"> & { readonly skipped: ReadonlyArray<string> }, Refusal | PreviousNotFound> =>
+  Result.gen(function*() {
+    const refused = refuseInput(body)
+    if (refused !== undefined) return yield* Result.fail(refused)
+    const previousId = body.previous_response_id
+    const previous = previousId === undefined ? [] : stored.items(previousId)
+    if (previous === undefined) return yield* Result.fail<PreviousNotFound>({ _tag: "PreviousNotFound", id: previousId ?? "" })
+    const own = placed(typeof body.input === "string" ? [userMessage(body.input)] : body.input)
+    const items = [
+      ...previous.map((item) => ({ item, path: "previous_response_id" })),
+      ...(yield* resolveReferences(own, stored.item))
+    ]
+    const tools = new ToolSet()
+    yield* tools.add(body.tools ?? [], "tools")
+    yield* addTools(items, tools)
+    const { ignored, messages } = yield* messagesOf(items, tools)
+    const instructions = body.instructions === undefined || body.instructions === ""
+      ? []
+      : [{ role: "system" as const, content: body.instructions.toWellFormed() }]
+    if (messages.length + instructions.length === 0) {
+      return yield* Result.fail(new InvalidRequest({ message: "input: Expected at least one item", field: "input" }))
+    }
+    return {
+      prompt: {
+        _tag: "Chat" as const,
+        conversation: {
+          messages: [...instructions, ...messages],
+          tools: body.tool_choice === "none" ? [] : tools.tools,
+          templateVariables: templateVariables(body.reasoning?.effort ?? undefined)
+        }
+      },
+      items,
+      tools,
+      skipped: [...tools.ignored, ...ignored]
+    }
+  })
+
+const echoOf = (body: Body, wire: WireObject): Echo => ({
+  model: body.model,
+  instructions: body.instructions ?? null,
+  max_output_tokens: outputLimit(body) ?? null,
+  parallel_tool_calls: body.parallel_tool_calls ?? true,
+  previous_response_id: body.previous_response_id ?? null,
+  reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? body.reasoning?.generate_summary ?? null },
+  store: body.store ?? true,
+  temperature: body.temperature ?? 0,
+  text: { format: { type: "text" }, ...(typeof body.text?.verbosity === "string" ? { verbosity: body.text.verbosity } : {}) },
+  tool_choice: body.tool_choice ?? "auto",
+  tools: body.tools ?? [],
+  top_p: body.top_p ?? 1,
+  truncation: "disabled",
+  user: typeof wire.fields["user"] === "string" ? wire.fields["user"] : null,
+  metadata: body.metadata ?? {}
+})
+
+const outputLimit = (body: Body): number | undefined => body.max_output_tokens ?? maxTokens(body)
+
+const mostIgnored = 64
+
+const actedIncludes: ReadonlySet<string> = new Set(["reasoning.encrypted_content", "message.output_text.logprobs"])
+
+/** A request body → what is asked for, or what to blame. */
+export const decode = (
+  wire: WireObject,
+  context: ResponsesContext
+): Result.Result<DecodedResponses, Refusal | PreviousNotFound> =>
+  Result.gen(function*() {
+    const body = yield* decodeBody(wire)
+    const refused = refuseUnsupported(body)
+    if (refused !== undefined) return yield* Result.fail(refused)
+    const { skipped, ...input } = yield* conversation(body, context.stored)
+    const echo = echoOf(body, wire)
+    const include = body.include ?? []
+    const logprobs = include.includes("message.output_text.logprobs") || (body.top_logprobs ?? 0) > 0
+    return {
+      ...input,
+      model: body.model,
+      request: {
+        model: body.model,
+        prompt: input.prompt,
+        sampling: yield* sampling(body, context.randomSeed),
+        maxTokens: outputLimit(body),
+        stopStrings: stopStrings(body),
+        ...(logprobs ? { tokenOptions: { topLogprobs: body.top_logprobs ?? 0 } } : {}),
+        tenant: context.tenant,
+        session: context.session
+      },
+      stream: body.stream ?? false,
+      store: echo.store,
+      echo,
+      reasoning: {
+        summary: echo.reasoning.summary !== null && echo.reasoning.summary !== "none",
+        sealed: include.includes("reasoning.encrypted_content")
+      },
+      ignored: [
+        ...ignoredFields(wire, actedFields),
+        ...ignoredParts(body),
+        ...include.flatMap((name, index) => actedIncludes.has(name) ? [] : [`include.${index}`]),
+        ...skipped
+      ].slice(0, mostIgnored)
+    }
+  })
+
+/** The body of a request that only asks how long its prompt is. */
+export const decodeInput = (
+  wire: WireObject,
+  stored: StoredConversations
+): Result.Result<DecodedInput, Refusal | PreviousNotFound> =>
+  Result.gen(function*() {
+    const body = yield* decodeInputBody(wire)
+    const { skipped, ...input } = yield* conversation(body, stored)
+    return { ...input, model: body.model, ignored: [...ignoredFields(wire, actedFields), ...skipped].slice(0, mostIgnored) }
+  })

@@ -1,0 +1,135 @@
+import { Result, type Schema } from "effect"
+import { CustomTool, FunctionTool, NamespaceTool } from "../../schema/openai/ResponsesItems.ts"
+import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
+import type { Tool } from "../domain/Tool.ts"
+import { decoder } from "./WireRequest.ts"
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** A decoder of one value inside a body; its errors name the path from the body on. */
+export const decoderAt = <A, I>(schema: Schema.Codec<A, I>) => {
+  const decode = decoder(schema)
+  return (fields: Fields, path: string): Result.Result<A, InvalidRequest> =>
+    Result.mapError(decode({ fields }), ({ field, message }) =>
+      new InvalidRequest(
+        field === null
+          ? { message: `${path}: ${message}`, field: path }
+          : { message: `${path}.${message}`, field: `${path}.${field}` }
+      ))
+}
+
+const decodeFunction = decoderAt(FunctionTool)
+const decodeCustom = decoderAt(CustomTool)
+const decodeNamespace = decoderAt(NamespaceTool)
+
+/** What a tool that the model calls is to the client. */
+export interface ToolTarget {
+  readonly kind: "function" | "custom"
+  readonly name: string
+  readonly namespace: string | undefined
+}
+
+const key = (name: string, namespace: string | undefined) => JSON.stringify([namespace ?? null, name])
+
+const flatName = (name: string, namespace: string | undefined) => namespace === undefined ? name : `${namespace}__${name}`
+
+const customParameters = {
+  type: "object",
+  properties: { input: { type: "string", description: "The tool's whole input, as it is." } },
+  required: ["input"]
+}
+
+type CustomFormat = (typeof CustomTool.Type)["format"]
+
+const customDescription = (description: string | null | undefined, format: CustomFormat): string | undefined => {
+  const grammar = format?.definition === undefined
+    ? undefined
+    : `The input is one string of this ${format.syntax ?? "formal"} grammar:\n${format.definition}`
+  const text = [description ?? "", grammar ?? ""].filter((part) => part !== "").join("\n\n").toWellFormed()
+  return text === "" ? undefined : text
+}
+
+/**
+ * The tools of one request, as the model sees them: a flat list of functions. A function in a namespace is `namespace__name`, with a number
+ * where another tool has that name, and a custom tool is a function of one string.
+ */
+export class ToolSet {
+  readonly tools: Array<Tool> = []
+  /** Paths of what the model is not shown, or not held to. */
+  readonly ignored: Array<string> = []
+  private readonly targets = new Map<string, ToolTarget>()
+  private readonly modelNames = new Map<string, string>()
+
+  /** Adds the tools at a path of the request. */
+  add(tools: ReadonlyArray<Fields>, path: string, namespace?: string): Result.Result<void, InvalidRequest | UnsupportedFeature> {
+    for (const [index, tool] of tools.entries()) {
+      const added = this.addOne(tool, `${path}.${index}`, namespace)
+      if (Result.isFailure(added)) return added
+    }
+    return Result.void
+  }
+
+  /** What the client knows a called tool as. */
+  target(modelName: string): ToolTarget {
+    return this.targets.get(modelName) ?? { kind: "function", name: modelName, namespace: undefined }
+  }
+
+  /** What the model knows a tool of the client as. */
+  modelName(name: string, namespace: string | undefined): string {
+    return this.modelNames.get(key(name, namespace)) ?? flatName(name, namespace)
+  }
+
+  private addOne(tool: Fields, path: string, namespace: string | undefined): Result.Result<void, InvalidRequest | UnsupportedFeature> {
+    const self = this
+    return Result.gen(function*() {
+      switch (tool["type"]) {
+        case "function": {
+          const { description, name, parameters, strict } = yield* decodeFunction(tool, path)
+          if (strict === true) {
+            const field = `${path}.strict`
+            return yield* Result.fail(
+              new UnsupportedFeature({ message: `${field}: strict arguments are not supported by this version`, field })
+            )
+          }
+          self.define({ kind: "function", name, namespace }, {
+            ...(description === undefined || description === null ? {} : { description: description.toWellFormed() }),
+            ...(parameters === undefined || parameters === null ? {} : { parameters })
+          })
+          return
+        }
+        case "custom": {
+          const { description, format, name } = yield* decodeCustom(tool, path)
+          if (format !== undefined && format !== null && format.type !== "text") self.ignored.push(`${path}.format`)
+          const text = customDescription(description, format)
+          self.define({ kind: "custom", name, namespace }, {
+            ...(text === undefined ? {} : { description: text }),
+            parameters: customParameters
+          })
+          return
+        }
+        case "namespace": {
+          if (namespace !== undefined) {
+            const message = `${path}: a namespace cannot hold another one`
+            return yield* Result.fail(new InvalidRequest({ message, field: path }))
+          }
+          const { name, tools } = yield* decodeNamespace(tool, path)
+          yield* self.add(tools, `${path}.tools`, name)
+          return
+        }
+        default:
+          self.ignored.push(path)
+      }
+    })
+  }
+
+  private define(target: ToolTarget, tool: Omit<Tool, "name">): void {
+    const own = key(target.name, target.namespace)
+    if (this.modelNames.has(own)) return
+    const flat = flatName(target.name, target.namespace)
+    let name = flat
+    for (let number = 2; this.targets.has(name); number++) name = `${flat}_${number}`
+    this.targets.set(name, target)
+    this.modelNames.set(own, name)
+    this.tools.push({ name, ...tool })
+  }
+}
