@@ -1,9 +1,11 @@
 #include "arguments.hpp"
 
 #include "errors.hpp"
+#include "sample/logprobs.hpp"
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,7 @@ public:
   Fields(const Napi::Value& value, const std::string& name) : object_(asObject(value, name)) {}
 
   Napi::Value get(const char* name) const { return object_.Get(name); }
+  bool has(const char* name) const { return !get(name).IsUndefined(); }
   Napi::Env env() const { return object_.Env(); }
 
   float number(const char* name, double least, double most) const { return static_cast<float>(toNumber(get(name), name, least, most)); }
@@ -132,6 +135,8 @@ sched::Request readRequest(const Napi::Value& request, const RequestLimits& limi
       .logitBias = readLogitBias(fields, limits.vocabularySize),
     },
     .stopTokens = fields.tokens("stopTokens", limits.vocabularySize),
+    .minTokens = fields.has("minTokens") ? fields.integer("minTokens", 0) : 0,
+    .topLogprobs = fields.has("topLogprobs") ? std::optional(fields.integer("topLogprobs", 0, sample::MostTopLogprobs)) : std::nullopt,
   };
 }
 

@@ -19,6 +19,8 @@ namespace mashbox::test {
 /// What a request got, in order.
 struct Outcome {
   std::vector<int32_t> tokens;
+  std::vector<sample::Logprobs> logprobs; ///< of the tokens, where they were asked for
+  std::optional<int32_t> stopToken;
   std::vector<std::pair<uint32_t, uint32_t>> progress;
   std::optional<sched::DoneEvent> done;
   std::optional<Error> failed;
@@ -59,6 +61,11 @@ private:
         Outcome& outcome = outcomes_[std::visit([](const auto& e) { return e.id; }, event)];
         if (outcome.done || outcome.failed) ++outcome.afterEnd;
         if (const auto* token = std::get_if<sched::TokenEvent>(&event)) outcome.tokens.push_back(token->token);
+        if (const auto* token = std::get_if<sched::ScoredTokenEvent>(&event)) {
+          outcome.tokens.push_back(token->token);
+          outcome.logprobs.push_back(token->logprobs);
+        }
+        if (const auto* token = std::get_if<sched::StopTokenEvent>(&event)) outcome.stopToken = token->token;
         if (const auto* progress = std::get_if<sched::ProgressEvent>(&event)) outcome.progress.emplace_back(progress->processed, progress->total);
         if (const auto* done = std::get_if<sched::DoneEvent>(&event)) outcome.done = *done;
         if (const auto* failed = std::get_if<sched::FailedEvent>(&event)) outcome.failed = failed->error;

@@ -33,6 +33,13 @@ const Test tokenFrame{"frames: token", [] {
   expect({TokenEvent{0xffffffff, -1}}, "10000000 01000000 01000000 ffffffff ffffffff");
 }};
 
+const Test scoredTokenFrame{"frames: a token with log probabilities, and the stop token", [] {
+  expect({ScoredTokenEvent{7, 5, {-0.5f, {}}}}, "14000000 01000000 05000000 07000000 05000000 000000bf");
+  expect({ScoredTokenEvent{7, 5, {-0.5f, {{-0.5f, 5}, {-2.0f, 9}}}}},
+    "24000000 01000000 05020000 07000000 05000000 000000bf 05000000 000000bf 09000000 000000c0");
+  expect({StopTokenEvent{7, 2}}, "10000000 01000000 06000000 07000000 02000000");
+}};
+
 const Test progressFrame{"frames: progress", [] { expect({ProgressEvent{7, 256, 1000}}, "14000000 01000000 02000000 07000000 00010000 e8030000"); }};
 
 const Test doneFrame{"frames: done, each reason", [] {

@@ -240,9 +240,40 @@ const Test stopping{"scheduler: a stop token ends the output and is not reported
   check(stopped.done->reason == FinishReason::Stop);
   check(stopped.tokens == std::vector<int32_t>(free.begin(), second));
   check(stopped.done->generatedTokens == stopped.tokens.size());
+  check(stopped.stopToken == *second, "which one it was");
   r.stopTokens = {free[0]};
   const auto empty = alone(r);
   check(empty.tokens.empty() && empty.done->reason == FinishReason::Stop && empty.done->generatedTokens == 0, "the first token may be it");
+}};
+
+const Test minimum{"scheduler: no stop token before minTokens, every one after", [] {
+  const auto free = alone(request(5, 20, 30, 0)).tokens;
+  auto r = request(5, 20, 30, 0);
+  r.stopTokens = {free[0], free[1]};
+  check(alone(r).tokens.empty());
+  for (const uint32_t least : {1u, 4u, 30u, 1000u}) {
+    r.minTokens = least;
+    const auto outcome = alone(r);
+    const auto masked = std::min<size_t>(least, outcome.tokens.size());
+    for (size_t i = 0; i < masked; ++i) check(outcome.tokens[i] != free[0] && outcome.tokens[i] != free[1]);
+    check(outcome.tokens.size() >= std::min(least, 30u));
+  }
+}};
+
+const Test logprobs{"scheduler: log probabilities change no token and come with every one", [] {
+  auto r = request(5, 20, 30);
+  const auto plain = alone(r);
+  check(plain.logprobs.empty());
+  for (const uint32_t top : {0u, 3u, 20u}) {
+    r.topLogprobs = top;
+    const auto scored = alone(r);
+    check(scored.tokens == plain.tokens && scored.logprobs.size() == plain.tokens.size());
+    for (size_t i = 0; i < scored.tokens.size(); ++i) {
+      const auto& [chosen, alternatives] = scored.logprobs[i];
+      check(alternatives.size() == top && chosen <= 0);
+      for (const auto& [logprob, token] : alternatives) check(token != scored.tokens[i] || logprob == chosen);
+    }
+  }
 }};
 
 const Test validation{"scheduler: submit rejects what cannot run, and names the field", [] {
@@ -256,6 +287,9 @@ const Test validation{"scheduler: submit rejects what cannot run, and names the 
   check(subject(request(1, 0, 5)) == "tokens");
   check(subject(request(1, 100, 5)) == "tokens", "no room for output");
   check(subject(request(1, 5, 0)) == "maxTokens");
+  auto many = request(1, 5, 5);
+  many.topLogprobs = 21;
+  check(subject(many) == "topLogprobs");
   for (const int32_t token : {-1, static_cast<int32_t>(Known), static_cast<int32_t>(Vocabulary), INT32_MIN, INT32_MAX}) {
     auto r = request(1, 5, 5);
     r.tokens[3] = token;

@@ -70,12 +70,14 @@ void Sampler::penalize(std::span<const int32_t> window) {
   }
 }
 
-std::span<const float> Sampler::adjust(std::span<const float> logits, std::span<const int32_t> history) {
+std::span<const float> Sampler::adjust(std::span<const float> logits, std::span<const int32_t> history, std::span<const int32_t> banned) {
   adjusted_.assign(logits.begin(), logits.end());
   const size_t window = sampling_.repetitionWindow == 0 ? history.size() : std::min<size_t>(sampling_.repetitionWindow, history.size());
   if (sampling_.repetitionPenalty != 1 || sampling_.frequencyPenalty != 0 || sampling_.presencePenalty != 0) penalize(history.last(window));
   for (const auto& [token, bias] : sampling_.logitBias)
     if (static_cast<uint32_t>(token) < adjusted_.size()) adjusted_[static_cast<size_t>(token)] += bias;
+  for (const int32_t token : banned)
+    if (static_cast<uint32_t>(token) < adjusted_.size()) adjusted_[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
   return adjusted_;
 }
 
@@ -89,9 +91,9 @@ void Sampler::collect(float bound) {
   }
 }
 
-int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index) {
+int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index, std::span<const int32_t> banned) {
   if (logits.empty()) return 0;
-  if (adjusts()) logits = adjust(logits, history);
+  if (adjusts() || !banned.empty()) logits = adjust(logits, history, banned);
 
   blockMaxima(logits, blockScores_);
   const int32_t best = argmax(logits, blockScores_);

@@ -36,12 +36,12 @@ public:
   explicit Sampler(Sampling sampling);
 
   /// Token number `index` of an output whose prompt and earlier tokens are `history`. The random number is a function of
-  /// (seed, index) alone.
-  int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index);
+  /// (seed, index) alone. `banned` tokens are not drawn while any other has a finite logit.
+  int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index, std::span<const int32_t> banned = {});
 
 private:
   bool adjusts() const;
-  std::span<const float> adjust(std::span<const float> logits, std::span<const int32_t> history);
+  std::span<const float> adjust(std::span<const float> logits, std::span<const int32_t> history, std::span<const int32_t> banned);
   void penalize(std::span<const int32_t> window);
   void collect(float bound); ///< the tokens whose weight is at least `bound` become the candidates
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "sample/logprobs.hpp"
 
 #include <cstdint>
 #include <variant>
@@ -10,6 +11,19 @@ namespace mashbox::sched {
 enum class FinishReason : uint8_t { Stop = 0, Length = 1, Cancelled = 2 };
 
 struct TokenEvent {
+  uint32_t id;
+  int32_t token;
+};
+
+/// In place of a `TokenEvent`, for requests that ask for log probabilities.
+struct ScoredTokenEvent {
+  uint32_t id;
+  int32_t token;
+  sample::Logprobs logprobs;
+};
+
+/// The stop token that ended the output; the `DoneEvent` follows.
+struct StopTokenEvent {
   uint32_t id;
   int32_t token;
 };
@@ -36,6 +50,6 @@ struct FailedEvent {
 };
 
 /// What happened to a request in one step. `DoneEvent` and `FailedEvent` are its last.
-using Event = std::variant<TokenEvent, ProgressEvent, DoneEvent, FailedEvent>;
+using Event = std::variant<TokenEvent, ScoredTokenEvent, StopTokenEvent, ProgressEvent, DoneEvent, FailedEvent>;
 
 } // namespace mashbox::sched

@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-enum class Kind : uint8_t { Token = 1, Progress = 2, Done = 3, Failed = 4 };
+enum class Kind : uint8_t { Token = 1, Progress = 2, Done = 3, Failed = 4, ScoredToken = 5, StopToken = 6 };
 
 class Writer {
 public:
@@ -53,6 +53,21 @@ private:
 
 void write(Writer& out, const TokenEvent& event) {
   out.record(Kind::Token, 0, event.id);
+  out.put(event.token);
+}
+
+void write(Writer& out, const ScoredTokenEvent& event) {
+  out.record(Kind::ScoredToken, static_cast<uint8_t>(event.logprobs.top.size()), event.id);
+  out.put(event.token);
+  out.put(event.logprobs.chosen);
+  for (const auto& [logprob, token] : event.logprobs.top) {
+    out.put(token);
+    out.put(logprob);
+  }
+}
+
+void write(Writer& out, const StopTokenEvent& event) {
+  out.record(Kind::StopToken, 0, event.id);
   out.put(event.token);
 }
 

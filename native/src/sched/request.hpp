@@ -3,6 +3,7 @@
 #include "sample/sampler.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace mashbox::sched {
@@ -13,6 +14,9 @@ struct Request {
   uint32_t maxTokens;              ///< at least 1
   sample::Sampling sampling;
   std::vector<int32_t> stopTokens; ///< end the output; not reported as tokens
+  uint32_t minTokens = 0;          ///< no stop token is drawn before this many tokens
+  /// Alternatives to report with every token's log probability (at most `sample::MostTopLogprobs`); none: no log probabilities.
+  std::optional<uint32_t> topLogprobs{};
 };
 
 } // namespace mashbox::sched

@@ -87,6 +87,8 @@ Result<void> Scheduler::Impl::validate(const Request& request) const {
     return rejected("a prompt of " + std::to_string(request.tokens.size()) + " tokens leaves no room for output in a context of " +
         std::to_string(contextLength_), "tokens");
   if (request.maxTokens == 0) return rejected("maxTokens is 0", "maxTokens");
+  if (request.topLogprobs > sample::MostTopLogprobs)
+    return rejected("topLogprobs is more than " + std::to_string(sample::MostTopLogprobs), "topLogprobs");
   const auto unknown = [&](int32_t token) { return static_cast<uint32_t>(token) >= knownTokens_; };
   const auto outside = [&](int32_t token) { return "token " + std::to_string(token) + " is not one of the model's " + std::to_string(knownTokens_); };
   for (const int32_t token : request.tokens)

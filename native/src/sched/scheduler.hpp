@@ -32,7 +32,7 @@ public:
   Scheduler(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const Event>)> onStep);
   ~Scheduler(); ///< stops after the running step and joins; unfinished requests get no further event
 
-  /// Rejected: empty prompt, maxTokens 0, token out of range (prompt or logit bias), prompt + 1 > context, id in use.
+  /// Rejected: empty prompt, maxTokens 0, too many topLogprobs, token out of range (prompt or logit bias), prompt + 1 > context, id in use.
   Result<void> submit(Request request);
   void cancel(uint32_t id); ///< answered by a DoneEvent (Cancelled) unless the request ends first; unknown ids are ignored
   Stats stats() const;

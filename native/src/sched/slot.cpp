@@ -29,6 +29,8 @@ Slot::Slot(Arrival arrival, kv::BlockPool& pool, uint32_t contextLength, uint64_
       longest_(promptTokens_ + std::min(arrival.request.maxTokens, contextLength - promptTokens_)),
       history_(std::move(arrival.request.tokens)),
       stopTokens_(std::move(arrival.request.stopTokens)),
+      minTokens_(arrival.request.minTokens),
+      topLogprobs_(arrival.request.topLogprobs),
       sampler_(std::move(arrival.request.sampling)),
       sequence_(pool),
       lastServed_(step),
@@ -62,13 +64,15 @@ bool Slot::advance(std::span<const float> logits, uint64_t step, std::vector<Eve
   }
   if (logits.empty()) return false;
 
-  const int32_t token = sampler_.sample(logits, history_, generated());
+  const int32_t token = sampler_.sample(logits, history_, generated(), generated() < minTokens_ ? std::span<const int32_t>(stopTokens_) : std::span<const int32_t>{});
   if (!firstDrawn_) firstDrawn_ = Clock::now();
   if (std::find(stopTokens_.begin(), stopTokens_.end(), token) != stopTokens_.end()) {
+    events.push_back(StopTokenEvent{id_, token});
     events.push_back(done(FinishReason::Stop));
     return true;
   }
-  events.push_back(TokenEvent{id_, token});
+  if (topLogprobs_) events.push_back(ScoredTokenEvent{id_, token, logprobs_.read(logits, token, *topLogprobs_)});
+  else events.push_back(TokenEvent{id_, token});
   history_.push_back(token);
   if (history_.size() < longest_) return false;
   events.push_back(done(FinishReason::Length));

@@ -2,6 +2,7 @@
 
 #include "kv/block_pool.hpp"
 #include "model/model.hpp"
+#include "sample/logprobs.hpp"
 #include "sample/sampler.hpp"
 #include "sched/event.hpp"
 #include "sched/request.hpp"
@@ -56,6 +57,9 @@ private:
   uint32_t longest_; ///< prompt and output at most
   std::vector<int32_t> history_;
   std::vector<int32_t> stopTokens_;
+  uint32_t minTokens_;
+  std::optional<uint32_t> topLogprobs_;
+  sample::LogprobReader logprobs_;
   sample::Sampler sampler_;
   kv::Sequence sequence_;
   uint32_t progress_ = 0; ///< prompt tokens reported as processed
