@@ -41,7 +41,9 @@ export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNot
 /** Too many requests wait; come back after `retryAfter` seconds. */
 export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", {
   scope: Schema.Literals(["tenant", "server"]),
-  retryAfter: Schema.Int
+  retryAfter: Schema.Int,
+  /** The same in milliseconds, not rounded up to seconds. */
+  retryAfterMs: Schema.optionalKey(Schema.Int)
 }) {}
 
 /** The model is still loading; come back after `retryAfter` seconds. */

@@ -1,6 +1,7 @@
 import { Clock, Context, Deferred, Effect, Layer, type Scope } from "effect"
 import { Overloaded } from "../domain/Errors.ts"
 import { Settings } from "../Settings.ts"
+import { FairQueue, type Owner } from "./FairQueue.ts"
 
 /** A place in the queue, then a slot. Closing the scope that it was taken in gives it back. */
 export interface Ticket {
@@ -18,20 +19,29 @@ export interface AdmissionOptions {
 }
 
 interface Waiter {
-  readonly tenant: string
+  readonly owner: Owner
   readonly granted: Deferred.Deferred<void>
   readonly since: number
   state: "waiting" | "running" | "done"
   startedAt: number
 }
 
-/** Weight of the newest service time in the running mean. */
-const meanWeight = 0.2
+/** The service time that is assumed until one was measured. */
+const firstServiceMs = 2_000
 
-/** Who runs and who waits: a slot that comes free goes to the tenants in turn, and within one tenant to the oldest request. */
+/** Weight of the newest service time in the running mean, once there are enough of them. */
+const meanWeight = 0.1
+
+const minRetryAfterMs = 100
+const maxRetryAfterMs = 3_600_000
+
+/**
+ * Who runs and who waits: a slot that comes free goes to the tenant that has the fewest, those with equally many take turns, and so do the sessions
+ * of one tenant; the requests of one session keep their order.
+ */
 export class Admission extends Context.Service<Admission, {
-  /** Takes a slot or a place in the queue at once, or says when to come back. */
-  readonly enter: (tenant: string) => Effect.Effect<Ticket, Overloaded, Scope.Scope>
+  /** Takes a slot or a place in the queue at once, or says when to come back. Requests without a session share one. */
+  readonly enter: (tenant: string, session?: string) => Effect.Effect<Ticket, Overloaded, Scope.Scope>
   readonly running: Effect.Effect<number>
   readonly waiting: Effect.Effect<number>
 }>()("mashbox/generation/Admission") {
@@ -47,26 +57,55 @@ export class Admission extends Context.Service<Admission, {
 /** Milliseconds that never run backwards. */
 const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
 
+/** The mean time that a request keeps its slot: of all at first, then mostly of the latest. */
+class ServiceTime {
+  meanMs = firstServiceMs
+  private measured = 0
+
+  add(ms: number): void {
+    this.measured++
+    this.meanMs += Math.max(meanWeight, 1 / this.measured) * (ms - this.meanMs)
+  }
+
+  /** What is left for a request that has run for this long; one that outlasts the mean may go on for a while. */
+  left(elapsedMs: number): number {
+    return Math.max(this.meanMs - elapsedMs, this.meanMs / 4)
+  }
+}
+
+/** Milliseconds until a request of `owner` would get a slot if it were queued now, every request taking the mean time. */
+const expectedWait = (queue: FairQueue<Waiter>, running: ReadonlySet<Waiter>, owner: Owner, service: ServiceTime, now: number): number => {
+  const rehearsal: FairQueue<{ readonly owner: Owner }> = queue.copy()
+  const own = { owner }
+  rehearsal.push(owner, own)
+  const ends = Array.from(running, (waiter) => ({ owner: waiter.owner, at: service.left(now - waiter.startedAt) })).toSorted(
+    (left, right) => left.at - right.at
+  )
+  // Every new request ends after all that run already, or together with them, so the order of `ends` stays.
+  for (const end of ends) {
+    rehearsal.ended(end.owner)
+    const next = rehearsal.take()
+    if (next === undefined || next === own) return end.at
+    ends.push({ owner: next.owner, at: end.at + service.meanMs })
+  }
+  return service.meanMs
+}
+
 const make = (options: AdmissionOptions): Admission["Service"] => {
-  /** Tenants that wait, in the order of their turns; a tenant without waiters is not in it. */
-  const queues = new Map<string, Array<Waiter>>()
-  let running = 0
-  let waiting = 0
-  let meanServiceMs = 2_000
+  const queue = new FairQueue<Waiter>()
+  const running = new Set<Waiter>()
+  const service = new ServiceTime()
 
-  const retryAfter = (ahead: number) => Math.min(120, Math.max(1, Math.ceil((ahead + 1) * meanServiceMs / options.slots / 1000)))
+  const overloaded = (scope: Overloaded["scope"], owner: Owner, now: number) => {
+    const retryAfterMs = Math.min(Math.max(Math.ceil(expectedWait(queue, running, owner, service, now)), minRetryAfterMs), maxRetryAfterMs)
+    return new Overloaded({ scope, retryAfterMs, retryAfter: Math.max(1, Math.ceil(retryAfterMs / 1000)) })
+  }
 
-  const grantNext = (now: number) => {
-    while (running < options.slots) {
-      const turn = queues.entries().next().value
-      if (turn === undefined) return
-      const [tenant, queue] = turn
-      queues.delete(tenant)
-      const waiter = queue.shift()
-      if (queue.length > 0) queues.set(tenant, queue)
-      if (waiter === undefined) continue
-      waiting--
-      running++
+  const grant = (now: number) => {
+    while (running.size < options.slots) {
+      const waiter = queue.take()
+      if (waiter === undefined) return
+      running.add(waiter)
       waiter.state = "running"
       waiter.startedAt = now
       Deferred.doneUnsafe(waiter.granted, Effect.void)
@@ -74,38 +113,30 @@ const make = (options: AdmissionOptions): Admission["Service"] => {
   }
 
   const leave = (waiter: Waiter, now: number) => {
-    if (waiter.state === "waiting") {
-      const queue = queues.get(waiter.tenant) ?? []
-      const rest = queue.filter((other) => other !== waiter)
-      if (rest.length > 0) queues.set(waiter.tenant, rest)
-      else queues.delete(waiter.tenant)
-      waiting--
-    } else if (waiter.state === "running") {
-      running--
-      meanServiceMs += meanWeight * (now - waiter.startedAt - meanServiceMs)
-      grantNext(now)
+    if (waiter.state === "waiting") queue.remove(waiter.owner, waiter)
+    else if (waiter.state === "running") {
+      running.delete(waiter)
+      queue.ended(waiter.owner)
+      service.add(now - waiter.startedAt)
+      grant(now)
     }
     waiter.state = "done"
   }
 
   return {
-    enter: (tenant) =>
+    enter: (tenant, session = "") =>
       Effect.gen(function*() {
         const now = yield* monotonicMillis
-        const queued = queues.get(tenant)
-        if (running >= options.slots) {
-          if (waiting >= options.maxWaiting) return yield* new Overloaded({ scope: "server", retryAfter: retryAfter(waiting) })
-          if ((queued?.length ?? 0) >= options.maxWaitingPerTenant) {
-            return yield* new Overloaded({ scope: "tenant", retryAfter: retryAfter((queued?.length ?? 0) * queues.size) })
-          }
+        const owner: Owner = [tenant, session]
+        if (running.size >= options.slots) {
+          if (queue.waiting >= options.maxWaiting) return yield* overloaded("server", owner, now)
+          if (queue.waitingOf(tenant) >= options.maxWaitingPerTenant) return yield* overloaded("tenant", owner, now)
         }
-        const waiter: Waiter = { tenant, granted: Deferred.makeUnsafe(), since: now, state: "waiting", startedAt: now }
-        if (queued === undefined) queues.set(tenant, [waiter])
-        else queued.push(waiter)
-        waiting++
+        const waiter: Waiter = { owner, granted: Deferred.makeUnsafe(), since: now, state: "waiting", startedAt: now }
+        queue.push(owner, waiter)
         const release = Effect.map(monotonicMillis, (time) => leave(waiter, time))
         yield* Effect.addFinalizer(() => release)
-        grantNext(now)
+        grant(now)
         return {
           ready: Effect.andThen(
             Deferred.await(waiter.granted),
@@ -114,7 +145,7 @@ const make = (options: AdmissionOptions): Admission["Service"] => {
           release
         }
       }),
-    running: Effect.sync(() => running),
-    waiting: Effect.sync(() => waiting)
+    running: Effect.sync(() => running.size),
+    waiting: Effect.sync(() => queue.waiting)
   }
 }

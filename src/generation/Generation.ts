@@ -11,7 +11,7 @@ import {
 } from "../domain/Errors.ts"
 import type { GenerationRequest, Prompt, TextPrompt, TokenOptions } from "../domain/GenerationRequest.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
-import { ServedModel } from "../domain/ServedModel.ts"
+import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import type { PrefillProgress } from "../domain/Usage.ts"
 import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
 import type { EngineLogprobs } from "../engine/Logprobs.ts"
@@ -79,7 +79,7 @@ export class Generation extends Context.Service<Generation, {
       })
 
       const accept = Effect.fn("Generation.accept")(function*(request: GenerationRequest) {
-        if (request.model !== undefined && request.model !== model.id) return yield* new ModelNotFound({ model: request.model })
+        if (request.model !== undefined && !isNamed(model, request.model)) return yield* new ModelNotFound({ model: request.model })
         const status = yield* engine.status
         if (status._tag === "Loading") return yield* new ModelLoading({ retryAfter: loadingRetryAfter })
         if (status._tag === "Failed") return yield* status.error
@@ -122,7 +122,7 @@ export class Generation extends Context.Service<Generation, {
             ? request.sampling
             : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }
         })
-        const tickets = yield* Effect.replicateEffect(admission.enter(request.tenant), choices)
+        const tickets = yield* Effect.replicateEffect(admission.enter(request.tenant, request.session), choices)
 
         const attempt = (choice: number) => (sink: OutputSink) =>
           generate(

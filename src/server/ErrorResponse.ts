@@ -15,5 +15,11 @@ export const errorResponse = (
   requestId: string
 ): HttpServerResponse.HttpServerResponse => {
   const wire = dialect.encode(error, requestId)
-  return HttpServerResponse.text(wire.body, { status: wire.status, headers: wire.headers, contentType: "application/json" })
+  // Beside Retry-After, which has whole seconds only: the SDKs of both vendors read it.
+  const precise = error._tag === "Overloaded" && error.retryAfterMs !== undefined ? { "retry-after-ms": String(error.retryAfterMs) } : {}
+  return HttpServerResponse.text(wire.body, {
+    status: wire.status,
+    headers: { ...wire.headers, ...precise },
+    contentType: "application/json"
+  })
 }
