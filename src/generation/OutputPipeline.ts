@@ -4,6 +4,16 @@ import type { StreamDecoder } from "../tokenizer/Tokenizer.ts"
 import { ReasoningSplitter } from "./ReasoningSplitter.ts"
 import * as StopStrings from "./StopStrings.ts"
 import type { TokenTrail } from "./TokenTrail.ts"
+import { CallSpacing } from "./tools/CallSpacing.ts"
+import type { ToolCallParser, ToolCallSyntax } from "./tools/ToolCallParser.ts"
+
+/** How tool calls are taken out of the text. */
+export interface ToolCallOptions {
+  readonly syntax: ToolCallSyntax
+  readonly newId: () => string
+  /** False: the output ends with its first call. */
+  readonly parallel: boolean
+}
 
 export interface OutputPipelineOptions {
   readonly decoder: StreamDecoder
@@ -15,60 +25,111 @@ export interface OutputPipelineOptions {
   readonly includeStop?: boolean
   /** Puts log probabilities to the text; every token must come with them. */
   readonly trail?: TokenTrail
+  /** Absent: calls stay text. */
+  readonly tools?: ToolCallOptions
   readonly emit: (event: OutputEvent) => void
 }
 
-/** Token ids → text → reasoning and answer → the answer up to its first stop string. One per attempt; nothing here waits. */
+/** Token ids → text → reasoning and answer → tool calls and text → text up to its first stop string. One per attempt; nothing here waits. */
 export class OutputPipeline {
   private readonly decoder: StreamDecoder
   private readonly splitter: ReasoningSplitter
-  private readonly stops: ReturnType<typeof StopStrings.make> | undefined
+  private readonly parser: ToolCallParser | undefined
+  private readonly spacing: CallSpacing | undefined
+  private readonly stopStrings: ReadonlyArray<string>
+  private stops: ReturnType<typeof StopStrings.make> | undefined
   private readonly minTokens: number
   private readonly includeStop: boolean
   private readonly trail: TokenTrail | undefined
   private readonly emit: (event: OutputEvent) => void
   private count = 0
+  private held = 0
+  private endedByCall = false
+  /** Calls that have begun. */
+  calls = 0
   /** The stop string that ended the output. */
   stopString: string | undefined
 
   constructor(options: OutputPipelineOptions) {
     this.decoder = options.decoder
-    this.stops = options.stopStrings.length === 0 ? undefined : StopStrings.make(options.stopStrings)
+    this.stopStrings = options.stopStrings
+    this.stops = this.makeStops()
     this.minTokens = options.minTokens ?? 0
     this.includeStop = options.includeStop ?? false
     this.trail = options.trail
     this.emit = options.emit
+    const { tools } = options
+    if (tools !== undefined) {
+      this.spacing = new CallSpacing((text) => this.emitText(text))
+      this.parser = this.makeParser(tools, this.spacing)
+    }
+    const { parser } = this
     this.splitter = new ReasoningSplitter(
       options.startsInReasoning,
-      (text) => this.text(text),
+      (text) => parser === undefined ? this.text(text) : parser.push(text),
       (text) => this.emit({ _tag: "Reasoning", text })
     )
   }
 
-  /** True when the output has ended at a stop string; later tokens are dropped. */
+  /** The output has ended, at a stop string or with the only call there may be; later tokens are dropped. */
+  get over(): boolean {
+    return this.stopString !== undefined || this.endedByCall
+  }
+
+  /** True when the output is over. */
   push(token: number, logprobs?: EngineLogprobs): boolean {
-    if (this.stopString !== undefined) return true
+    if (this.over) return true
     this.count++
     const text = this.decoder.push(token)
     if (logprobs !== undefined) this.trail?.push(token, logprobs, text)
     this.splitter.push(text)
-    return this.stopString !== undefined
+    return this.over
   }
 
   /** Hands out what was held back: the output ended without a stop string, or with one in what was held. */
   end(): void {
-    if (this.stopString !== undefined) return
+    if (this.over) return
     const last = this.decoder.end()
     this.trail?.pushRest(last)
     this.splitter.push(last)
     this.splitter.end()
-    if (this.stopString !== undefined || this.stops === undefined) return
-    const rest = this.stops.end()
+    this.parser?.end()
+    if (this.over) return
+    this.releaseHeld()
+    this.spacing?.end()
+  }
+
+  private makeStops() {
+    return this.stopStrings.length === 0 ? undefined : StopStrings.make(this.stopStrings)
+  }
+
+  private makeParser({ newId, parallel, syntax }: ToolCallOptions, spacing: CallSpacing): ToolCallParser {
+    return syntax.parser({
+      text: (text) => this.text(text),
+      start: (name) => {
+        if (this.over) return
+        this.releaseHeld()
+        spacing.call()
+        this.emit({ _tag: "ToolCall", index: this.calls++, id: newId(), name })
+      },
+      argument: (text) => {
+        if (!this.over) this.emit({ _tag: "ToolArguments", index: this.calls - 1, text })
+      },
+      end: () => {
+        this.endedByCall ||= !parallel
+      }
+    })
+  }
+
+  /** Text that was held back for a stop string that does not come: what follows is no text. */
+  private releaseHeld(): void {
+    const rest = this.stops?.end() ?? ""
     if (rest !== "") this.show(rest, 0)
+    this.stops = this.makeStops()
   }
 
   private text(piece: string): void {
-    if (this.stopString !== undefined) return
+    if (this.over) return
     if (this.stops === undefined || this.count <= this.minTokens) return this.show(piece, 0)
     const { matched, text } = this.stops.push(piece)
     const kept = matched !== undefined && this.includeStop ? matched : ""
@@ -78,6 +139,13 @@ export class OutputPipeline {
 
   /** `held` characters of what was decoded are not shown yet. */
   private show(text: string, held: number): void {
+    this.held = held
+    if (this.spacing === undefined) this.emitText(text)
+    else this.spacing.text(text)
+  }
+
+  private emitText(text: string): void {
+    const { held } = this
     this.emit(this.trail === undefined ? { _tag: "Text", text } : { _tag: "Text", text, logprobs: this.trail.take(text, held) })
   }
 }

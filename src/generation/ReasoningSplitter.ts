@@ -5,7 +5,19 @@ const tagPairs = [
   ["<seed:think>", "</seed:think>"]
 ] as const
 
-const trailingSpace = /\s+$/
+const isLineBreak = (unit: string): boolean => unit === "\n" || unit === "\r"
+
+const withoutLeadingBreaks = (text: string): string => {
+  let start = 0
+  while (start < text.length && isLineBreak(text.charAt(start))) start++
+  return text.slice(start)
+}
+
+const withoutTrailingBreaks = (text: string): string => {
+  let end = text.length
+  while (end > 0 && isLineBreak(text.charAt(end - 1))) end--
+  return text.slice(0, end)
+}
 
 /** Length of the longest suffix of `text` that is a proper prefix of `tag`. */
 const partialTagLength = (text: string, tag: string): number => {
@@ -17,7 +29,7 @@ const partialTagLength = (text: string, tag: string): number => {
 
 /**
  * Splits output into reasoning and text as it streams in. Reasoning is what stands between a pair of tags at the very start of the output,
- * without the white space at its ends; the white space after the closing tag is dropped. Later tags are text.
+ * without the line breaks at its ends; those after the closing tag are dropped. Reasoning that is blank is none. Later tags are text.
  */
 export class ReasoningSplitter {
   private state: "start" | "reasoning" | "gap" | "text"
@@ -46,7 +58,7 @@ export class ReasoningSplitter {
   end(): void {
     const rest = this.held
     this.held = ""
-    if (this.state === "reasoning") this.emitReasoning(rest.replace(trailingSpace, ""))
+    if (this.state === "reasoning") this.emitReasoning(withoutTrailingBreaks(rest))
     else if (this.state === "start" && rest !== "") this.onText(rest)
     this.state = "text"
   }
@@ -70,20 +82,20 @@ export class ReasoningSplitter {
     const end = this.held.indexOf(this.closing)
     if (end >= 0) {
       const rest = this.held.slice(end + this.closing.length)
-      this.emitReasoning(this.held.slice(0, end).replace(trailingSpace, ""))
+      this.emitReasoning(withoutTrailingBreaks(this.held.slice(0, end)))
       this.held = rest
       this.state = "gap"
       return
     }
     const ready = this.held.length - partialTagLength(this.held, this.closing)
-    const text = this.held.slice(0, ready).replace(trailingSpace, "")
-    if (text === "") return
+    const text = withoutTrailingBreaks(this.held.slice(0, ready))
+    if (text === "" || (!this.emittedReasoning && text.trim() === "")) return
     this.held = this.held.slice(text.length)
     this.emitReasoning(text)
   }
 
   private skipGap(): void {
-    const body = this.held.trimStart()
+    const body = withoutLeadingBreaks(this.held)
     this.held = ""
     if (body !== "") this.releaseText(body)
   }
@@ -95,8 +107,8 @@ export class ReasoningSplitter {
   }
 
   private emitReasoning(text: string): void {
-    const own = this.emittedReasoning ? text : text.trimStart()
-    if (own === "") return
+    const own = this.emittedReasoning ? text : withoutLeadingBreaks(text)
+    if (own === "" || (!this.emittedReasoning && own.trim() === "")) return
     this.emittedReasoning = true
     this.onReasoning(own)
   }

@@ -18,7 +18,9 @@ const cases: ReadonlyArray<readonly [output: string, startsInReasoning: boolean,
   ["\n <think>\n\nwhy\n\nnot\n</think>\n\nBecause\n", false, "why\n\nnot", "Because\n"],
   ["why\n</think>\n\nBecause", true, "why", "Because"],
   ["<think>\n\n</think>\n\nBecause", false, "", "Because"],
-  ["<think>never closed \n", false, "never closed", ""],
+  ["<think>never closed \n", false, "never closed ", ""],
+  ["<think>\n  - a\n    - b\n</think>\n\n    code", false, "  - a\n    - b", "    code"],
+  ["<think> \n </think>\nBecause", false, "", "Because"],
   ["never closed </thin", true, "never closed </thin", ""],
   ["a < b and <think>no</think>", false, "", "a < b and <think>no</think>"],
   ["<thing> is no tag", false, "", "<thing> is no tag"],
@@ -29,7 +31,7 @@ const cases: ReadonlyArray<readonly [output: string, startsInReasoning: boolean,
   ["<think>a << </ </think></think>", false, "a << </", "</think>"],
   ["[THINK]why[/THINK]Because", false, "why", "Because"],
   ["<seed:think>why</seed:think>Because", false, "why", "Because"],
-  ["<think>why</think>   \n", false, "why", ""]
+  ["<think>why</think>\n\n\n", false, "why", ""]
 ]
 
 describe("ReasoningSplitter", () => {

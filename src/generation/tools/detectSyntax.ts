@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import type { Conversation } from "../../domain/Conversation.ts"
+import type { ChatTemplate } from "../../prompt/ChatTemplate.ts"
+import { hermes } from "./Hermes.ts"
+import type { ToolCallSyntax } from "./ToolCallParser.ts"
+
+/** The first that matches is taken, and the first of all where none does. */
+const syntaxes: readonly [ToolCallSyntax, ...Array<ToolCallSyntax>] = [hermes]
+
+const tool = { name: "mbxtool", description: "mbxdescription", parameters: { type: "object", properties: { mbxkey: { type: "string" } } } }
+
+const call: Conversation = {
+  messages: [
+    { role: "user", content: "mbxuser" },
+    { role: "assistant", content: null, toolCalls: [{ id: "mbxid0001", name: tool.name, arguments: "{\"mbxkey\": \"mbxvalue\"}" }] },
+    { role: "tool", toolCallId: "mbxid0001", name: tool.name, content: "mbxresult" }
+  ],
+  tools: [tool],
+  templateVariables: {}
+}
+
+/** How a model with this chat template writes tool calls: as the template shows it an earlier one. */
+export const detectSyntax = (template: ChatTemplate["Service"]): Effect.Effect<ToolCallSyntax> =>
+  template.render(call).pipe(
+    Effect.map(({ text }) => {
+      const shown = text.slice(Math.max(0, text.indexOf("mbxuser")))
+      return syntaxes.find((syntax) => syntax.matches(shown)) ?? syntaxes[0]
+    }),
+    Effect.catch(() => Effect.succeed(syntaxes[0]))
+  )
