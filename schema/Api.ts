@@ -1,5 +1,8 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AnthropicError } from "./anthropic/Error.ts"
+import { Hello, Message, MessageStreamEvent, TokenCount } from "./anthropic/Message.ts"
+import { CountTokensRequest, MessagesRequest } from "./anthropic/MessagesRequest.ts"
 import { Health } from "./mashbox/Health.ts"
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./openai/Chat.ts"
 import { ErrorBody } from "./openai/Common.ts"
@@ -74,6 +77,63 @@ class OpenAiGroup extends HttpApiGroup.make("openai", { topLevel: true }).add(
   ))
 ).annotateMerge(OpenApi.annotations({ description: "OpenAI-compatible routes." })) {}
 
+/** What each status of an Anthropic route means. */
+const anthropicFailures = {
+  400:
+    "Bad request: the message begins with the field to blame. A prompt that does not fit is \"prompt is too long: N tokens > M maximum\"; nothing is ever truncated.",
+  401: failures[401],
+  403: failures[403],
+  413: failures[413],
+  415: failures[415],
+  429:
+    "Too many of your requests are waiting for a slot: 32 per tenant (keys the key file names with one tenant share it, a key without a name is its own tenant; without keys, 32 in all). Retry after the Retry-After header's seconds.",
+  500: failures[500],
+  529:
+    "The model is still loading, or its worker is starting again after a fault, or the server's queue is full (256 waiting in all): overloaded_error. Retry after the Retry-After header's seconds (x-should-retry: true)."
+} as const
+
+const anthropicFailure = (status: keyof typeof anthropicFailures) => AnthropicError.pipe(HttpApiSchema.status(status))
+
+class AnthropicGroup extends HttpApiGroup.make("anthropic", { topLevel: true }).add(
+  HttpApiEndpoint.post("createMessage", "/v1/messages", {
+    payload: MessagesRequest,
+    success: [Message, MessageStreamEvent.pipe(HttpApiSchema.asJson({ contentType: "text/event-stream" }))],
+    error: [
+      anthropicFailure(400),
+      anthropicFailure(401),
+      anthropicFailure(403),
+      anthropicFailure(413),
+      anthropicFailure(415),
+      anthropicFailure(429),
+      anthropicFailure(500),
+      anthropicFailure(529)
+    ]
+  }).annotateMerge(describe(
+    "Messages (Anthropic)",
+    "Anthropic Messages with client tools, thinking and streaming, for Claude Code. The ?beta=true query Claude Code adds is accepted.",
+    anthropicFailures
+  )),
+  HttpApiEndpoint.post("countTokens", "/v1/messages/count_tokens", {
+    payload: CountTokensRequest,
+    success: TokenCount,
+    error: [
+      anthropicFailure(400),
+      anthropicFailure(401),
+      anthropicFailure(403),
+      anthropicFailure(413),
+      anthropicFailure(415),
+      anthropicFailure(529)
+    ]
+  }).annotateMerge(describe(
+    "Count tokens",
+    "Prompt tokens a Messages request would use, after the chat template. Answered without the engine, also while the model loads.",
+    { ...anthropicFailures, 529: "The server is shutting down: overloaded_error. Retry after the Retry-After header's seconds." }
+  )),
+  HttpApiEndpoint.get("hello", "/api/hello", { success: Hello }).annotateMerge(
+    describe("Hello", "What Claude Code asks for at its start, with HEAD, to see that there is a server.")
+  )
+).annotateMerge(OpenApi.annotations({ description: "Anthropic-compatible routes." })) {}
+
 class MashboxGroup extends HttpApiGroup.make("mashbox", { topLevel: true }).add(
   HttpApiEndpoint.get("health", "/v1/health", healthBodies).annotateMerge(describe(
     "Health",
@@ -123,7 +183,7 @@ const withoutClosedObjects = (node: Record<string, unknown>): Record<string, unk
 }
 
 /** Every route of the server; `schema/openapi.json` is generated from it. */
-export class Api extends HttpApi.make("mashbox").add(OpenAiGroup, MashboxGroup).annotateMerge(OpenApi.annotations({
+export class Api extends HttpApi.make("mashbox").add(OpenAiGroup, AnthropicGroup, MashboxGroup).annotateMerge(OpenApi.annotations({
   title: "mashbox server",
   version: "0.1.0",
   description:

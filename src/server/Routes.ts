@@ -6,6 +6,7 @@ import type { GenerationError, RequestRefused } from "../domain/Errors.ts"
 import { chatCompletions } from "./ChatRoute.ts"
 import { errorDialect, errorResponse } from "./ErrorResponse.ts"
 import { getModel, health, listModels, metrics, openApiDocument } from "./InfoRoutes.ts"
+import { countTokens, hello, messages } from "./MessagesRoute.ts"
 import { RequestRecord } from "./RequestRecord.ts"
 
 /** Answers domain errors in the words of the path's dialect, and notes them in the request's record. */
@@ -28,6 +29,12 @@ const openAiHandlers = HttpApiBuilder.group(Api, "openai", (handlers) =>
     .handleRaw("getModel", ({ params }) => answered(getModel(params.model)))
     .handleRaw("createChatCompletion", () => answered(chatCompletions)))
 
+const anthropicHandlers = HttpApiBuilder.group(Api, "anthropic", (handlers) =>
+  handlers
+    .handleRaw("createMessage", () => answered(messages))
+    .handleRaw("countTokens", () => answered(countTokens))
+    .handle("hello", () => hello))
+
 const mashboxHandlers = HttpApiBuilder.group(Api, "mashbox", (handlers) =>
   handlers
     .handleRaw("health", () => health)
@@ -37,7 +44,7 @@ const mashboxHandlers = HttpApiBuilder.group(Api, "mashbox", (handlers) =>
     .handleRaw("openapi", () => openApiDocument))
 
 /** Every route of `Api`, on the router. */
-export const layer = HttpApiBuilder.layer(Api).pipe(Layer.provide([openAiHandlers, mashboxHandlers]))
+export const layer = HttpApiBuilder.layer(Api).pipe(Layer.provide([openAiHandlers, anthropicHandlers, mashboxHandlers]))
 
 interface RoutePattern {
   readonly pattern: string

@@ -203,7 +203,7 @@ describe("keys", () => {
         for (const headers of [{}, { authorization: "Bearer sk-wrong" }, { "x-api-key": "sk-righ" }, { authorization: "sk-right" }]) {
           const response = yield* raw(server.url + path, { headers })
           assert.strictEqual(response.status, 401, path)
-          assert.strictEqual(JSON.parse(response.body).error.code, "invalid_api_key")
+          assert.strictEqual(JSON.parse(response.body).error.type, "authentication_error")
         }
       }
       for (const path of ["/", "/health", "/v1/health"]) assert.strictEqual((yield* raw(server.url + path, {})).status, 200, path)

@@ -1,0 +1,184 @@
+import { Result } from "effect"
+import {
+  CountTokensRequest,
+  type CountTokensRequest as PromptFields,
+  inertFields,
+  MessagesRequest,
+  promptFields,
+  type RequestTool
+} from "../../schema/anthropic/MessagesRequest.ts"
+import type { Conversation, Message } from "../domain/Conversation.ts"
+import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
+import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import type { Tool } from "../domain/Tool.ts"
+import { conversationMessages, systemMessages } from "./AnthropicMessagesContent.ts"
+import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
+import { decoder, ignoredFields, isRecord, type WireObject } from "./WireRequest.ts"
+
+type Failure = InvalidRequest | UnsupportedFeature
+
+/** What the server knows of a request beside its body. */
+export interface RequestContext {
+  readonly tenant: string
+  /** Where the client named one, by header or field. */
+  readonly session: string | undefined
+  /** 0 ≤ seed < 2^53; used when the request brings none. */
+  readonly randomSeed: number
+  /** The model that is served. */
+  readonly servedModel: string
+}
+
+export interface DecodedRequest {
+  readonly request: GenerationRequest
+  /** As the client named it, else the one that is served. */
+  readonly model: string
+  readonly stream: boolean
+  /** Thinking goes out without its text. */
+  readonly omitThinking: boolean
+  /** An answer has at most one tool call. */
+  readonly oneToolCall: boolean
+  /** Fields of the body that change nothing, for the `x-mashbox-ignored` header. */
+  readonly ignored: ReadonlyArray<string>
+}
+
+const decodeMessages = decoder(MessagesRequest)
+const decodeCount = decoder(CountTokensRequest)
+
+const actedFields: ReadonlySet<string> = new Set(Object.keys(MessagesRequest.fields).filter((name) => !Object.hasOwn(inertFields, name)))
+const countedFields: ReadonlySet<string> = new Set(Object.keys(promptFields))
+
+const unsupported = (field: string, what: string) =>
+  new UnsupportedFeature({ message: `${field}: ${what} is not supported by this version`, field })
+
+/** The SDK's tool runner asks for threads first and sends the whole conversation when it is told that there are none. */
+const refuseThread = (wire: WireObject) =>
+  wire.fields["thread"] === undefined
+    ? Result.succeed(undefined)
+    : Result.fail(new UnsupportedFeature({ message: "thread: message threads are not supported", field: "thread" }))
+
+/** What would need an output that is held to a grammar. */
+const refuseUnenforced = (body: MessagesRequest): UnsupportedFeature | undefined => {
+  const choice = body.tool_choice?.type
+  if (choice === "any" || choice === "tool") return unsupported("tool_choice", "forcing a tool call")
+  if (body.output_config?.format !== undefined && body.output_config.format !== null) {
+    return unsupported("output_config.format", "structured output")
+  }
+  if (body.output_format !== undefined) return unsupported("output_format", "structured output")
+  const strict = (body.tools ?? []).findIndex((tool) => tool.strict === true)
+  if (strict >= 0) return unsupported(`tools.${strict}.strict`, "holding arguments to a schema")
+  if (body.n !== undefined && body.n !== 1) return unsupported("n", "more than one answer")
+  return undefined
+}
+
+const isServerTool = ({ input_schema, type }: RequestTool) =>
+  type !== undefined && type !== null && type !== "custom" && input_schema === undefined
+
+const clientTool = (tool: RequestTool, path: string): Result.Result<Tool, InvalidRequest> => {
+  const { description, input_schema: parameters, name } = tool
+  if (name === undefined || name === "") {
+    return Result.fail(new InvalidRequest({ message: `${path}.name: Missing key`, field: `${path}.name` }))
+  }
+  if (parameters !== undefined && parameters !== null && !isRecord(parameters)) {
+    return Result.fail(new InvalidRequest({ message: `${path}.input_schema: Expected an object`, field: `${path}.input_schema` }))
+  }
+  return Result.succeed({
+    name: name.toWellFormed(),
+    ...(description === undefined || description === null ? {} : { description: description.toWellFormed() }),
+    ...(parameters === undefined || parameters === null ? {} : { parameters })
+  })
+}
+
+interface DecodedPrompt {
+  readonly conversation: Conversation
+  readonly ignored: ReadonlyArray<string>
+}
+
+const conversation = (body: PromptFields): Result.Result<DecodedPrompt, Failure> =>
+  Result.gen(function*() {
+    const ignored: Array<string> = []
+    const known = new Map<string, Tool>()
+    const tools: Array<Tool> = []
+    for (const [index, tool] of (body.tools ?? []).entries()) {
+      const path = `tools.${index}`
+      if (isServerTool(tool)) {
+        ignored.push(path)
+        continue
+      }
+      const own = yield* clientTool(tool, path)
+      known.set(own.name, own)
+      if (tool.defer_loading !== true) tools.push(own)
+    }
+    const context = { tools: known, ignored }
+    const messages: ReadonlyArray<Message> = [
+      ...yield* systemMessages(body.system, context),
+      ...yield* conversationMessages(body.messages, context)
+    ]
+    const effort = body.messages.findLast((message) => typeof message.output_config?.effort === "string")?.output_config?.effort ??
+      body.output_config?.effort
+    if (body.thinking?.budget_tokens !== undefined) ignored.push("thinking.budget_tokens")
+    return {
+      conversation: {
+        messages,
+        tools: body.tool_choice?.type === "none" ? [] : tools,
+        templateVariables: {
+          enable_thinking: body.thinking !== undefined && body.thinking.type !== "disabled",
+          ...(effort === undefined || effort === null ? {} : { reasoning_effort: effort })
+        }
+      },
+      ignored
+    }
+  })
+
+const ignoredModel = (body: PromptFields, servedModel: string) => body.model === undefined || body.model === servedModel ? [] : ["model"]
+
+/** The body of `POST /v1/messages` → what is asked for, or the field to blame. */
+export const decode = (wire: WireObject, context: RequestContext): Result.Result<DecodedRequest, Failure> =>
+  Result.gen(function*() {
+    yield* refuseThread(wire)
+    const body = yield* decodeMessages(wire)
+    const refused = refuseUnenforced(body)
+    if (refused !== undefined) return yield* Result.fail(refused)
+    const prompt = yield* conversation(body)
+    return {
+      request: {
+        model: undefined,
+        prompt: { _tag: "Chat", conversation: prompt.conversation },
+        sampling: yield* sampling(body, context.randomSeed),
+        maxTokens: maxTokens(body),
+        stopStrings: stopStrings(body),
+        tenant: context.tenant,
+        session: context.session
+      },
+      model: body.model?.toWellFormed() ?? context.servedModel,
+      stream: body.stream ?? false,
+      omitThinking: body.thinking?.display === "omitted",
+      oneToolCall: body.tool_choice?.disable_parallel_tool_use === true,
+      ignored: [...ignoredModel(body, context.servedModel), ...ignoredFields(wire, actedFields), ...prompt.ignored]
+    }
+  })
+
+/** The body of `POST /v1/messages/count_tokens` → the conversation to count. */
+export const decodeCounted = (wire: WireObject, servedModel: string): Result.Result<DecodedPrompt, Failure> =>
+  Result.gen(function*() {
+    yield* refuseThread(wire)
+    const body = yield* decodeCount(wire)
+    const prompt = yield* conversation(body)
+    return {
+      conversation: prompt.conversation,
+      ignored: [...ignoredModel(body, servedModel), ...ignoredFields(wire, countedFields), ...prompt.ignored]
+    }
+  })
+
+/** The session that a client names in the body: `prompt_cache_key`, or the `session_id` in Claude Code's `metadata.user_id`. */
+export const sessionName = ({ fields }: WireObject): string | undefined => {
+  const key = fields["prompt_cache_key"]
+  if (typeof key === "string" && key !== "") return key
+  const metadata = fields["metadata"]
+  if (!isRecord(metadata) || typeof metadata["user_id"] !== "string") return undefined
+  try {
+    const user: unknown = JSON.parse(metadata["user_id"])
+    return isRecord(user) && typeof user["session_id"] === "string" && user["session_id"] !== "" ? user["session_id"] : undefined
+  } catch {
+    return undefined
+  }
+}

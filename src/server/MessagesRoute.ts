@@ -1,0 +1,83 @@
+import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
+import type { TokenCount } from "../../schema/anthropic/Message.ts"
+import * as AnthropicMessages from "../dialect/AnthropicMessages.ts"
+import { type AnswerHead, message, MessageStream } from "../dialect/AnthropicMessagesAnswer.ts"
+import { parse, type WireObject } from "../dialect/WireRequest.ts"
+import { ServedModel } from "../domain/ServedModel.ts"
+import { Generation } from "../generation/Generation.ts"
+import { jsonText } from "./Body.ts"
+import { answer } from "./Generating.ts"
+import { RequestRecord, sessionTag } from "./RequestRecord.ts"
+
+/** A seed below 2^53, as the engine takes them. */
+const randomSeed = () => Number.parseInt(randomUUID().slice(-12), 16)
+
+/** Anthropic's SDKs read the request's id from this header. */
+const withRequestId = (response: HttpServerResponse.HttpServerResponse, id: string) =>
+  HttpServerResponse.setHeader(response, "request-id", id)
+
+/** The body, with its session noted: the body's own name for it wins over Claude Code's header, of which each sub-agent is one. */
+const readBody = Effect.gen(function*() {
+  const record = yield* RequestRecord
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const wire: WireObject = yield* Effect.fromResult(parse(yield* jsonText))
+  const agent = headers["x-claude-code-agent-id"]
+  const own = headers["x-claude-code-session-id"]
+  const session = typeof wire.fields["prompt_cache_key"] === "string" || own === undefined
+    ? AnthropicMessages.sessionName(wire)
+    : agent === undefined
+    ? own
+    : `${own}:${agent}`
+  if (session !== undefined) record.session = sessionTag(session)
+  return wire
+})
+
+/** `POST /v1/messages`. */
+export const messages = Effect.gen(function*() {
+  const record = yield* RequestRecord
+  const model = yield* ServedModel
+  const wire = yield* readBody
+  const decoded = yield* Effect.fromResult(
+    AnthropicMessages.decode(wire, {
+      tenant: record.tenant,
+      session: record.session,
+      randomSeed: randomSeed(),
+      servedModel: model.id
+    })
+  )
+  const head: AnswerHead = {
+    id: `msg_${randomUUID().replaceAll("-", "")}`,
+    model: decoded.model,
+    omitThinking: decoded.omitThinking,
+    oneToolCall: decoded.oneToolCall
+  }
+  const response = yield* answer({
+    request: decoded.request,
+    stream: decoded.stream,
+    ignored: decoded.ignored,
+    encoder: (promptTokens) => new MessageStream(head, promptTokens),
+    whole: (output, finish) => message(head, output, finish)
+  })
+  return withRequestId(response, record.id)
+})
+
+/** `POST /v1/messages/count_tokens`: answered from the tokenizer alone, also while the model loads. */
+export const countTokens = Effect.gen(function*() {
+  const record = yield* RequestRecord
+  const model = yield* ServedModel
+  const generation = yield* Generation
+  const wire = yield* readBody
+  const { conversation, ignored } = yield* Effect.fromResult(AnthropicMessages.decodeCounted(wire, model.id))
+  const count: TokenCount = { input_tokens: yield* generation.countTokens({ _tag: "Chat", conversation }) }
+  record.promptTokens = count.input_tokens
+  const response = HttpServerResponse.jsonUnsafe(
+    count,
+    ignored.length === 0 ? {} : { headers: { "x-mashbox-ignored": ignored.join(", ") } }
+  )
+  return withRequestId(response, record.id)
+})
+
+/** `GET /api/hello`. */
+export const hello = Effect.succeed({ message: "hello" })
