@@ -30,6 +30,8 @@ export interface TokenOptions {
   readonly stopTokens?: ReadonlyArray<number>
   /** A stop string that ends the output stays in it. */
   readonly includeStop?: boolean
+  /** Control tokens show as their text. */
+  readonly showSpecial?: boolean
   /** Give every token id with the finish. */
   readonly returnTokens?: boolean
 }
@@ -42,6 +44,8 @@ export interface GenerationRequest {
   readonly sampling: Sampling
   /** Answers to the one prompt, with the seeds seed, seed + 1, …; 1 when absent. */
   readonly choices?: number
+  /** False: the output ends with its first tool call. True when absent. */
+  readonly parallelToolCalls?: boolean
   /** undefined: up to the end of the context. */
   readonly maxTokens: number | undefined
   readonly stopStrings: ReadonlyArray<string>

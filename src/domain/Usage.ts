@@ -22,6 +22,13 @@ export const combineChoices = (usages: readonly [Usage, ...Array<Usage>]): Usage
     generationMs: Math.max(left.generationMs, right.generationMs)
   }), usages[0])
 
+/** Usage of the answers to several prompts: tokens are summed, and the slowest answer gives the times. */
+export const combinePrompts = (usages: readonly [Usage, ...Array<Usage>]): Usage => ({
+  ...combineChoices(usages),
+  promptTokens: usages.reduce((total, usage) => total + usage.promptTokens, 0),
+  cachedTokens: usages.reduce((total, usage) => total + usage.cachedTokens, 0)
+})
+
 /** How far a prompt is prefilled. */
 export interface PrefillProgress {
   /** Prompt tokens. */

@@ -21,6 +21,8 @@ import { type RenderedPrompt, Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
 import { TokenTrail } from "./TokenTrail.ts"
+import { callId } from "./tools/callId.ts"
+import { detectSyntax } from "./tools/detectSyntax.ts"
 
 /** Where one request's output goes. Called synchronously, once per event; must not throw. */
 export interface OutputSink {
@@ -56,6 +58,7 @@ export class Generation extends Context.Service<Generation, {
       const model = yield* ServedModel
       const template = yield* ChatTemplate
       const tokenizer = yield* Tokenizer
+      const syntax = yield* detectSyntax(template)
 
       const encode = Effect.fnUntraced(function*(prompt: Prompt) {
         switch (prompt._tag) {
@@ -124,18 +127,23 @@ export class Generation extends Context.Service<Generation, {
         })
         const tickets = yield* Effect.replicateEffect(admission.enter(request.tenant, request.session), choices)
 
+        const hasTools = request.prompt._tag === "Chat" && request.prompt.conversation.tools.length > 0
+        const tools = { syntax, newId: callId, parallel: request.parallelToolCalls ?? true }
+
         const attempt = (choice: number) => (sink: OutputSink) =>
           generate(
             engine,
             engineRequest(choice),
             (emit) =>
               new OutputPipeline({
-                decoder: tokenizer.decoder(),
+                decoder: tokenizer.decoder(options.showSpecial),
                 startsInReasoning,
+                plain: request.prompt._tag !== "Chat",
                 stopStrings: request.stopStrings,
                 ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
                 ...(options.includeStop === undefined ? {} : { includeStop: options.includeStop }),
                 ...(options.topLogprobs === undefined ? {} : { trail: new TokenTrail(tokenizer.tokenBytes) }),
+                ...(hasTools ? { tools } : {}),
                 emit
               }),
             options,
@@ -183,7 +191,7 @@ const run = (
     return event
   }).pipe(Effect.ensuring(ticket.release))
 
-/** One run on the engine. A stop string ends it early: the engine's run is interrupted and the counts are our own. */
+/** One run on the engine. A stop string, or a call after which there may be no other, ends it early: the engine's run is interrupted and the counts are our own. */
 const generate = (
   engine: Engine["Service"],
   request: EngineRequest,
@@ -202,7 +210,7 @@ const generate = (
     let generated = 0
     const output: Array<number> = []
     const onToken = (token: number, logprobs?: EngineLogprobs) => {
-      if (pipeline.stopString !== undefined) return
+      if (pipeline.over) return
       if (generated++ === 0) firstTokenAt = now()
       if (returnTokens === true) output.push(token)
       if (pipeline.push(token, logprobs)) {
@@ -233,7 +241,7 @@ const generate = (
     if (stopToken !== undefined) output.push(stopToken)
     return {
       _tag: "Finish",
-      reason: pipeline.stopString === undefined ? result.reason : "stop",
+      reason: pipeline.stopString !== undefined ? "stop" : pipeline.calls > 0 && result.reason === "stop" ? "tool_calls" : result.reason,
       ...(pipeline.stopString === undefined ? {} : { stopString: pipeline.stopString }),
       ...(stopToken === undefined || endTokens.includes(stopToken) ? {} : { stopToken }),
       ...(returnTokens === true ? { tokens: { prompt: Array.from(request.tokens), output } } : {}),

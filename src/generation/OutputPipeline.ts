@@ -18,6 +18,8 @@ export interface ToolCallOptions {
 export interface OutputPipelineOptions {
   readonly decoder: StreamDecoder
   readonly startsInReasoning: boolean
+  /** The output is no turn of a chat: reasoning tags in it are text. Default false. */
+  readonly plain?: boolean
   readonly stopStrings: ReadonlyArray<string>
   /** Stop strings are not looked for in the first tokens' text. Default 0. */
   readonly minTokens?: number
@@ -34,6 +36,7 @@ export interface OutputPipelineOptions {
 export class OutputPipeline {
   private readonly decoder: StreamDecoder
   private readonly splitter: ReasoningSplitter
+  private readonly plain: boolean
   private readonly parser: ToolCallParser | undefined
   private readonly spacing: CallSpacing | undefined
   private readonly stopStrings: ReadonlyArray<string>
@@ -54,6 +57,7 @@ export class OutputPipeline {
     this.decoder = options.decoder
     this.stopStrings = options.stopStrings
     this.stops = this.makeStops()
+    this.plain = options.plain ?? false
     this.minTokens = options.minTokens ?? 0
     this.includeStop = options.includeStop ?? false
     this.trail = options.trail
@@ -82,7 +86,8 @@ export class OutputPipeline {
     this.count++
     const text = this.decoder.push(token)
     if (logprobs !== undefined) this.trail?.push(token, logprobs, text)
-    this.splitter.push(text)
+    if (!this.plain) this.splitter.push(text)
+    else if (text !== "") this.text(text)
     return this.over
   }
 
@@ -91,8 +96,10 @@ export class OutputPipeline {
     if (this.over) return
     const last = this.decoder.end()
     this.trail?.pushRest(last)
-    this.splitter.push(last)
-    this.splitter.end()
+    if (!this.plain) {
+      this.splitter.push(last)
+      this.splitter.end()
+    } else if (last !== "") this.text(last)
     this.parser?.end()
     if (this.over) return
     this.releaseHeld()

@@ -63,7 +63,7 @@ export const make = (vocabulary: Vocabulary, options: Options = {}): Effect.Effe
           })
         }),
       tokenBytes: (token) => allPieces.bytes(token),
-      decoder: () => new Utf8Stream(pieces),
+      decoder: (showSpecial = false) => new Utf8Stream(showSpecial ? allPieces : pieces),
       endTokens: endTokens(vocabulary),
       bos: textOf(vocabulary.bosId),
       eos: textOf(vocabulary.eosId),
