@@ -186,9 +186,9 @@ describe("stream", () => {
       const streamed = yield* Effect.promise(async () => (await server.post({ messages: user("hi"), stream: true })).text())
       const whole = yield* Effect.promise(() => answerOf(server.post({ messages: user("hi") })))
       assert.strictEqual(contentOf(chunksOf(streamed)), "Because </think> is text\n")
-      assert.strictEqual(reasoningOf(chunksOf(streamed)), "why\n\nnot")
+      assert.strictEqual(reasoningOf(chunksOf(streamed)), "why\n\nnot ")
       assert.strictEqual(whole.choices[0]?.message.content, "Because </think> is text\n")
-      assert.strictEqual(whole.choices[0]?.message.reasoning_content, "why\n\nnot")
+      assert.strictEqual(whole.choices[0]?.message.reasoning_content, "why\n\nnot ")
     }))
 
   it.live("ends before a stop string and cancels the rest in the engine", () =>
