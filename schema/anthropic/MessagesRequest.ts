@@ -125,7 +125,7 @@ export const promptFields = {
       }),
       name: optionalText("tool: its name."),
       disable_parallel_tool_use: Schema.optionalKey(
-        Schema.NullOr(Schema.Boolean).annotate({ description: "true: at most one call in an answer; later ones are left out." })
+        Schema.NullOr(Schema.Boolean).annotate({ description: "true: the answer ends with its first tool call." })
       )
     }).annotate({ description: "{\"type\": \"auto\" | \"any\" | \"tool\" | \"none\", \"name\": ...}." })
   ),

@@ -35,8 +35,6 @@ export interface DecodedRequest {
   readonly stream: boolean
   /** Thinking goes out without its text. */
   readonly omitThinking: boolean
-  /** An answer has at most one tool call. */
-  readonly oneToolCall: boolean
   /** Fields of the body that change nothing, for the `x-mashbox-ignored` header. */
   readonly ignored: ReadonlyArray<string>
 }
@@ -146,13 +144,13 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
         sampling: yield* sampling(body, context.randomSeed),
         maxTokens: maxTokens(body),
         stopStrings: stopStrings(body),
+        ...(body.tool_choice?.disable_parallel_tool_use === true ? { parallelToolCalls: false } : {}),
         tenant: context.tenant,
         session: context.session
       },
       model: body.model?.toWellFormed() ?? context.servedModel,
       stream: body.stream ?? false,
       omitThinking: body.thinking?.display === "omitted",
-      oneToolCall: body.tool_choice?.disable_parallel_tool_use === true,
       ignored: [...ignoredModel(body, context.servedModel), ...ignoredFields(wire, actedFields), ...prompt.ignored]
     }
   })

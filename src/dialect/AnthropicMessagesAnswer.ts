@@ -15,8 +15,6 @@ export interface AnswerHead {
   readonly model: string
   /** Thinking goes out without its text. */
   readonly omitThinking: boolean
-  /** Calls after the first are left out. */
-  readonly oneToolCall: boolean
 }
 
 const wireUsage = (usage: Usage): MessageUsage => ({
@@ -56,7 +54,7 @@ const toolInput = (text: string): Readonly<Record<string, unknown>> => {
   return { INVALID_JSON: text }
 }
 
-const content = ({ omitThinking, oneToolCall }: AnswerHead, output: Output): ReadonlyArray<ContentBlock> => {
+const content = ({ omitThinking }: AnswerHead, output: Output): ReadonlyArray<ContentBlock> => {
   const blocks: Array<ContentBlock> = []
   if (output.reasoning !== "") {
     blocks.push(
@@ -65,9 +63,8 @@ const content = ({ omitThinking, oneToolCall }: AnswerHead, output: Output): Rea
         : { type: "thinking", thinking: output.reasoning, signature: ReasoningCarrier.plain }
     )
   }
-  const calls = oneToolCall ? output.toolCalls.slice(0, 1) : output.toolCalls
-  if (output.text !== "" || (blocks.length === 0 && calls.length === 0)) blocks.push({ type: "text", text: output.text })
-  for (const call of calls) {
+  if (output.text !== "" || (blocks.length === 0 && output.toolCalls.length === 0)) blocks.push({ type: "text", text: output.text })
+  for (const call of output.toolCalls) {
     blocks.push({ type: "tool_use", id: toolUseId(call.id), name: call.name, input: toolInput(call.arguments) })
   }
   return blocks
@@ -87,25 +84,25 @@ export const message = (head: AnswerHead, output: Output, finish: Finish): strin
   return JSON.stringify(body)
 }
 
-/** What the open block is; "dropped" is a call that is left out. */
-type Kind = "text" | "thinking" | "tool_use" | "dropped"
+type Kind = ContentBlock["type"]
 
 const frame = (type: string, fields: string) => `event: ${type}\ndata: {"type":"${type}"${fields}}\n\n`
 
 const ping = frame("ping", "")
 
+const deltaEnd = "}}\n\n"
+
 /** Events of one streamed answer. `promptTokens` is what message_start tells; how many were cached is known at the end. */
 export class MessageStream implements StreamEncoder {
   readonly #head: AnswerHead
   readonly #promptTokens: number
+  /** The kind of the block that is open. */
   #open: Kind | undefined
   #blocks = 0
-  #calls = 0
   /** Thinking that was not shown, for its signature. */
   #omitted = ""
-  /** What stands around a delta of the open block. */
+  /** What stands before a delta of the open block. */
   #prefix = ""
-  readonly #suffix = "}}\n\n"
 
   constructor(head: AnswerHead, promptTokens: number) {
     this.#head = head
@@ -134,7 +131,7 @@ export class MessageStream implements StreamEncoder {
       case "ToolCall":
         return this.#toolUse(event.id, event.name)
       case "ToolArguments":
-        return this.#open === "tool_use" ? this.#delta(event.text) : ""
+        return this.#delta(event.text)
       case "Finish":
         return this.#finish(event)
     }
@@ -143,7 +140,6 @@ export class MessageStream implements StreamEncoder {
   reset(): void {
     this.#open = undefined
     this.#blocks = 0
-    this.#calls = 0
     this.#omitted = ""
   }
 
@@ -165,12 +161,6 @@ export class MessageStream implements StreamEncoder {
   }
 
   #toolUse(id: string, name: string): string {
-    if (this.#head.oneToolCall && this.#calls > 0) {
-      const closing = this.#close()
-      this.#open = "dropped"
-      return closing
-    }
-    this.#calls++
     const block: ContentBlock = { type: "tool_use", id: toolUseId(id), name, input: {} }
     return this.#begin("tool_use", block, "input_json_delta", "partial_json") + this.#delta("")
   }
@@ -193,7 +183,7 @@ export class MessageStream implements StreamEncoder {
   #close(): string {
     const kind = this.#open
     this.#open = undefined
-    if (kind === undefined || kind === "dropped") return ""
+    if (kind === undefined) return ""
     const index = this.#blocks - 1
     return (kind === "thinking" ? this.#signature(index) : "") + frame("content_block_stop", `,"index":${index}`)
   }
@@ -205,6 +195,6 @@ export class MessageStream implements StreamEncoder {
   }
 
   #delta(text: string): string {
-    return this.#prefix + JSON.stringify(text) + this.#suffix
+    return this.#prefix + JSON.stringify(text) + deltaEnd
   }
 }

@@ -50,8 +50,7 @@ export const messages = Effect.gen(function*() {
   const head: AnswerHead = {
     id: `msg_${randomUUID().replaceAll("-", "")}`,
     model: decoded.model,
-    omitThinking: decoded.omitThinking,
-    oneToolCall: decoded.oneToolCall
+    omitThinking: decoded.omitThinking
   }
   const response = yield* answer({
     request: decoded.request,
