@@ -1,13 +1,13 @@
 import { Cause, Clock, Context, Effect, Exit } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { randomUUID } from "node:crypto"
 import { Auth, localTenant } from "../auth/Auth.ts"
 import { RequestRefused } from "../domain/Errors.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Settings } from "../Settings.ts"
+import { corsHeaders, preflightHeaders } from "./Cors.ts"
 import { errorDialect, errorResponse } from "./ErrorResponse.ts"
 import { hostCheck } from "./HostCheck.ts"
-import { RequestRecord, type RequestRecordValue, sessionTag } from "./RequestRecord.ts"
+import { requestId, RequestRecord, type RequestRecordValue, sessionOf } from "./RequestRecord.ts"
 import { routeOf } from "./Routes.ts"
 
 /** Whether the server is closing: it finishes what runs and takes nothing new. */
@@ -15,9 +15,6 @@ export class Draining extends Context.Service<Draining, { readonly now: () => bo
 
 /** Routes that need no key. */
 const openRoutes: ReadonlySet<string> = new Set(["/", "/health", "/v1/health"])
-
-const requestId = (given: string | undefined) =>
-  given !== undefined && /^[\w.-]{1,64}$/.test(given) ? given : `req_${randomUUID().replaceAll("-", "")}`
 
 /** Every failure of a route is an answer, so what still fails is the sending of it: the client has left, or the server interrupts it. */
 const unsent = (cause: Cause.Cause<unknown>): RequestRecordValue["outcome"] => {
@@ -63,7 +60,9 @@ export const layer = HttpRouter.middleware(
     const auth = yield* Auth
     const engine = yield* Engine
     const draining = yield* Draining
-    const check = hostCheck((yield* Settings).host)
+    const settings = yield* Settings
+    const check = hostCheck(settings.host, settings.corsOrigins)
+    const corsOrigins: ReadonlySet<string> = new Set(settings.corsOrigins)
 
     const guarded = <E, R>(
       request: HttpServerRequest.HttpServerRequest,
@@ -74,6 +73,18 @@ export const layer = HttpRouter.middleware(
         const { headers } = request
         const foreign = check({ host: headers["host"], origin: headers["origin"] })
         if (foreign !== undefined) return yield* foreign
+        const { origin } = headers
+        if (request.method === "OPTIONS" && origin !== undefined && corsOrigins.has(origin)) {
+          const methods = routeOf(request.url)?.methods
+          if (methods !== undefined && headers["access-control-request-method"] !== undefined) {
+            return HttpServerResponse.empty({
+              headers: preflightHeaders(origin, methods, {
+                headers: headers["access-control-request-headers"],
+                privateNetwork: headers["access-control-request-private-network"]
+              })
+            })
+          }
+        }
         if (request.method === "HEAD") {
           const ready = (yield* engine.status)._tag === "Ready"
           return HttpServerResponse.empty(ready ? { status: 200 } : { status: 503, headers: { "retry-after": "2" } })
@@ -90,7 +101,7 @@ export const layer = HttpRouter.middleware(
         const request = yield* HttpServerRequest.HttpServerRequest
         const clock = yield* Clock.Clock
         const startedAt = clock.monotonicTimeNanosUnsafe()
-        const session = request.headers["x-session-id"]
+        const session = sessionOf(request.headers)
         const record: RequestRecordValue = {
           id: requestId(request.headers["x-request-id"]),
           method: request.method,
@@ -98,7 +109,7 @@ export const layer = HttpRouter.middleware(
           tenant: localTenant,
           status: 0,
           outcome: "ok",
-          ...(session === undefined ? {} : { session: sessionTag(session) })
+          ...(session === undefined ? {} : { session })
         }
         yield* Effect.addFinalizer((exit) =>
           Effect.suspend(() => logRecord(record, Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e6, exit))
@@ -118,7 +129,13 @@ export const layer = HttpRouter.middleware(
           })
         )
         record.status = response.status
-        return HttpServerResponse.setHeader(response, "x-request-id", record.id)
+        const { origin } = request.headers
+        return HttpServerResponse.setHeaders(response, {
+          "x-request-id": record.id,
+          ...(origin !== undefined && corsOrigins.has(origin) && response.headers["access-control-allow-origin"] === undefined
+            ? corsHeaders(origin)
+            : {})
+        })
       })
   }),
   { global: true }

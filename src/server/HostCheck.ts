@@ -16,9 +16,10 @@ export interface OriginHeaders {
 
 /**
  * Refuses requests that a web page makes a browser send: those for a host name that the server does not answer to (DNS rebinding), and
- * those from a page of another origin. A server on every interface answers to any numeric address, since a name is what rebinding needs.
+ * those from a page of another origin, except the ones in `corsOrigins`. A server on every interface answers to any numeric address, since a name
+ * is what rebinding needs.
  */
-export const hostCheck = (configuredHost: string) => {
+export const hostCheck = (configuredHost: string, corsOrigins: ReadonlyArray<string> = []) => {
   const own = configuredHost.toLowerCase()
   const answersTo = (name: string) => isLoopback(name) || name === own || name === `[${own}]` || (isWildcard(own) && isNumericAddress(name))
   return ({ host, origin }: OriginHeaders): RequestRefused | undefined => {
@@ -26,7 +27,7 @@ export const hostCheck = (configuredHost: string) => {
     if (match === null || Number(match[2] ?? 0) > 65_535 || !answersTo((match[1] ?? "").toLowerCase())) {
       return new RequestRefused({ reason: "ForeignHost", message: "This server does not answer to the host name of the request." })
     }
-    if (origin !== undefined && origin.toLowerCase() !== `http://${(host ?? "").toLowerCase()}`) {
+    if (origin !== undefined && origin.toLowerCase() !== `http://${(host ?? "").toLowerCase()}` && !corsOrigins.includes(origin)) {
       return new RequestRefused({ reason: "ForeignOrigin", message: "Requests from web pages of another origin are refused." })
     }
     return undefined
