@@ -7,6 +7,15 @@ import { Health } from "./mashbox/Health.ts"
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./openai/Chat.ts"
 import { ErrorBody } from "./openai/Common.ts"
 import { Model, ModelList } from "./openai/Models.ts"
+import {
+  InputItemList,
+  InputTokens,
+  InputTokensRequest,
+  ResponseDeleted,
+  ResponseObject,
+  ResponsesRequest,
+  ResponseStreamEvent
+} from "./openai/Responses.ts"
 
 /** Summary, description and what each status of a route means. Only health is open to everybody. */
 const describe = (summary: string, description: string, statuses: Readonly<Record<number, string>> = { 200: "OK" }) =>
@@ -43,7 +52,7 @@ const failures = {
   503: "The model is still loading. Retry after the Retry-After header's seconds."
 } as const
 
-const failure = (status: keyof typeof failures) => ErrorBody.pipe(HttpApiSchema.status(status))
+const failure = (status: number) => ErrorBody.pipe(HttpApiSchema.status(status))
 
 class OpenAiGroup extends HttpApiGroup.make("openai", { topLevel: true }).add(
   HttpApiEndpoint.get("listModels", "/v1/models", { success: ModelList }).annotateMerge(
@@ -76,6 +85,75 @@ class OpenAiGroup extends HttpApiGroup.make("openai", { topLevel: true }).add(
     failures
   ))
 ).annotateMerge(OpenApi.annotations({ description: "OpenAI-compatible routes." })) {}
+
+const responseId = { response_id: Schema.String }
+
+const storedFailures = { 200: "OK", 400: failures[400], 401: failures[401], 403: failures[403], 404: "No response of this id is stored." }
+
+const storedErrors = [failure(400), failure(401), failure(403), failure(404)] as const
+
+class ResponsesGroup extends HttpApiGroup.make("responses", { topLevel: true }).add(
+  HttpApiEndpoint.post("createResponse", "/v1/responses", {
+    payload: ResponsesRequest,
+    success: [ResponseObject, ResponseStreamEvent.pipe(HttpApiSchema.asJson({ contentType: "text/event-stream" }))],
+    error: [
+      failure(400),
+      failure(401),
+      failure(403),
+      failure(404),
+      failure(413),
+      failure(415),
+      failure(429),
+      failure(500),
+      failure(503)
+    ]
+  }).annotateMerge(describe(
+    "Responses (OpenAI)",
+    "OpenAI Responses with function, custom and namespace tools, reasoning and streaming, for Codex. A response is kept in memory (in a file with --responses-db), as one of the newest of its tenant, unless store is false.",
+    { ...failures, 404: `${failures[404]} Or a previous_response_id that is not stored, code previous_response_not_found.` }
+  )),
+  HttpApiEndpoint.get("responsesSocket", "/v1/responses", { error: [failure(405), failure(426)] }).annotateMerge(describe(
+    "Responses over WebSocket",
+    "Not spoken: clients that ask for it are sent back to POST.",
+    { 405: "Responses are not listed.", 426: "Use POST /v1/responses with stream." }
+  )),
+  HttpApiEndpoint.post("countInputTokens", "/v1/responses/input_tokens", {
+    payload: InputTokensRequest,
+    success: InputTokens,
+    error: [failure(400), failure(401), failure(403), failure(404), failure(413), failure(415)]
+  }).annotateMerge(describe(
+    "Count input tokens",
+    "Prompt tokens that a Responses request would use, after the chat template. Answered without the engine, also while the model loads.",
+    { ...failures, 404: "A previous_response_id that is not stored." }
+  )),
+  HttpApiEndpoint.post("compactResponse", "/v1/responses/compact", { error: failure(400) }).annotateMerge(describe(
+    "Compact a conversation",
+    "Not supported: always 400, code unsupported_parameter.",
+    { 400: "This server does not compact conversations; ask the model for a summary instead." }
+  )),
+  HttpApiEndpoint.get("getResponse", "/v1/responses/:response_id", {
+    params: responseId,
+    success: ResponseObject,
+    error: storedErrors
+  }).annotateMerge(describe("Get a stored response", "A response of the same tenant, as it was when it ended.", storedFailures)),
+  HttpApiEndpoint.delete("deleteResponse", "/v1/responses/:response_id", {
+    params: responseId,
+    success: ResponseDeleted,
+    error: storedErrors
+  }).annotateMerge(describe("Delete a stored response", "Forgets the response.", storedFailures)),
+  HttpApiEndpoint.get("listInputItems", "/v1/responses/:response_id/input_items", {
+    params: responseId,
+    success: InputItemList,
+    error: storedErrors
+  }).annotateMerge(describe(
+    "List a response's input items",
+    "Every item that came before the output, those of earlier responses included. Query: limit (1 to 100, default 20), order (asc or desc, the default), after (an item's id).",
+    storedFailures
+  )),
+  HttpApiEndpoint.post("cancelResponse", "/v1/responses/:response_id/cancel", { params: responseId, error: storedErrors }).annotateMerge(
+    describe("Cancel a response", "Only responses in the background can be cancelled, and this server has none: 400.", storedFailures)
+  )
+).annotateMerge(OpenApi.annotations({ description: "OpenAI Responses." })) {}
 
 /** What each status of an Anthropic route means. */
 const anthropicFailures = {
@@ -183,29 +261,31 @@ const withoutClosedObjects = (node: Record<string, unknown>): Record<string, unk
 }
 
 /** Every route of the server; `schema/openapi.json` is generated from it. */
-export class Api extends HttpApi.make("mashbox").add(OpenAiGroup, AnthropicGroup, MashboxGroup).annotateMerge(OpenApi.annotations({
-  title: "mashbox server",
-  version: "0.1.0",
-  description:
-    "The HTTP server `mashbox run` starts on 127.0.0.1. It speaks the OpenAI Chat Completions API, so OpenAI clients and coding agents work against it unchanged. On 127.0.0.1 no API key is checked and any key a client sends is ignored; with `--api-key-file` or `MASHBOX_API_KEY`, and always when `--host` is not loopback, every route but health needs a key (`Authorization: Bearer <key>` or `x-api-key: <key>`; 401 without). POST bodies must be `Content-Type: application/json` (415 otherwise), and a request from a web page of another origin, or naming the server by a host name it does not answer to, gets 403. Fields a route does not list are accepted and ignored, and named in the `x-mashbox-ignored` response header.",
-  license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-  servers: [{ url: "http://127.0.0.1:8000", description: "`mashbox run` (default `--port 8000`)" }],
-  override: {
-    security: [{}, { bearer: [] }, { apiKey: [] }]
-  },
-  transform: (spec) =>
-    withoutClosedObjects({
-      ...spec,
-      paths: { ...spec["paths"], "/v1/health": { ...spec["paths"]["/v1/health"], head: healthHead } },
-      components: {
-        ...spec["components"],
-        securitySchemes: {
-          bearer: { type: "http", scheme: "bearer" },
-          apiKey: { type: "apiKey", in: "header", name: "x-api-key" }
+export class Api
+  extends HttpApi.make("mashbox").add(OpenAiGroup, ResponsesGroup, AnthropicGroup, MashboxGroup).annotateMerge(OpenApi.annotations({
+    title: "mashbox server",
+    version: "0.1.0",
+    description:
+      "The HTTP server `mashbox run` starts on 127.0.0.1. It speaks the OpenAI Chat Completions API, so OpenAI clients and coding agents work against it unchanged. On 127.0.0.1 no API key is checked and any key a client sends is ignored; with `--api-key-file` or `MASHBOX_API_KEY`, and always when `--host` is not loopback, every route but health needs a key (`Authorization: Bearer <key>` or `x-api-key: <key>`; 401 without). POST bodies must be `Content-Type: application/json` (415 otherwise), and a request from a web page of another origin, or naming the server by a host name it does not answer to, gets 403. Fields a route does not list are accepted and ignored, and named in the `x-mashbox-ignored` response header.",
+    license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    servers: [{ url: "http://127.0.0.1:8000", description: "`mashbox run` (default `--port 8000`)" }],
+    override: {
+      security: [{}, { bearer: [] }, { apiKey: [] }]
+    },
+    transform: (spec) =>
+      withoutClosedObjects({
+        ...spec,
+        paths: { ...spec["paths"], "/v1/health": { ...spec["paths"]["/v1/health"], head: healthHead } },
+        components: {
+          ...spec["components"],
+          securitySchemes: {
+            bearer: { type: "http", scheme: "bearer" },
+            apiKey: { type: "apiKey", in: "header", name: "x-api-key" }
+          }
         }
-      }
-    })
-})) {}
+      })
+  }))
+{}
 
 /** The OpenAPI 3.1 document of `Api`. */
 export const openApi = () => OpenApi.fromApi(Api)

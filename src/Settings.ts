@@ -14,6 +14,8 @@ export interface SettingsValue {
   readonly kvType: "f16" | "f32"
   /** MiB of host memory for saved prompt states. */
   readonly cacheRamMib: number
+  /** Path of a SQLite file that keeps stored responses; undefined: they are in memory only. */
+  readonly responsesDb: string | undefined
   readonly apiKeyFile: string | undefined
   /** From MASHBOX_API_KEY. */
   readonly apiKey: string | undefined
@@ -32,6 +34,7 @@ export const defaults: Omit<SettingsValue, "model"> = {
   threads: undefined,
   kvType: "f16",
   cacheRamMib: 0,
+  responsesDb: undefined,
   apiKeyFile: undefined,
   apiKey: undefined,
   corsOrigins: [],
@@ -76,6 +79,7 @@ export const fields = {
   threads: intBetween(1, 1024),
   "kv-type": Schema.Literals(["f16", "f32"]),
   "cache-ram": intBetween(0, 2 ** 24),
+  "responses-db": Schema.NonEmptyString,
   "api-key-file": Schema.NonEmptyString,
   "api-key": Schema.NonEmptyString,
   "cors-origin": list(origin),
@@ -125,6 +129,7 @@ export const resolve = Effect.fnUntraced(function*(sources: {
     threads: yield* read("threads", provider),
     kvType: (yield* read("kv-type", provider)) ?? defaults.kvType,
     cacheRamMib: (yield* read("cache-ram", provider)) ?? defaults.cacheRamMib,
+    responsesDb: yield* read("responses-db", provider),
     apiKeyFile: yield* read("api-key-file", provider),
     apiKey: yield* read("api-key", provider),
     corsOrigins: (yield* read("cors-origin", provider)) ?? defaults.corsOrigins,

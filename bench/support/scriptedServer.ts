@@ -58,6 +58,7 @@ const program = Effect.gen(function*() {
       threads: undefined,
       kvType: "f16",
       cacheRamMib: 0,
+      responsesDb: undefined,
       apiKeyFile: undefined,
       apiKey: undefined,
       corsOrigins: [],

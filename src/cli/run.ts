@@ -2,6 +2,7 @@ import { Console, Effect, Layer, Option, Record } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { HttpServer, type HttpServerError } from "effect/http"
 import { join } from "node:path"
+import type { EngineError } from "../domain/Errors.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { projectRoot } from "../engine/EnginePaths.ts"
@@ -32,8 +33,24 @@ const flags = {
     Flag.withDescription("MiB of host memory for saved prompts (0)"),
     Flag.optional
   ),
+  "responses-db": Flag.String("responses-db").pipe(
+    Flag.withDescription("SQLite file that keeps stored responses over a restart; without it they are in memory only"),
+    Flag.optional
+  ),
   "api-key-file": Flag.String("api-key-file").pipe(
     Flag.withDescription("File of keys, one a line, `name:key` to name a tenant; read again when it changes"),
+    Flag.optional
+  ),
+  "cors-origin": Flag.String("cors-origin").pipe(
+    Flag.withDescription(
+      "Origin of a web page that may call the server, for example https://app.example; repeat it or separate with commas"
+    ),
+    Flag.atLeast(1),
+    Flag.optional
+  ),
+  alias: Flag.String("alias").pipe(
+    Flag.withDescription("Name that the model also answers to; repeat it or separate with commas"),
+    Flag.atLeast(1),
     Flag.optional
   )
 }
@@ -52,6 +69,16 @@ const showLoading = Effect.gen(function*() {
 const urlOf = ({ address }: HttpServer.HttpServer["Service"], host: string) =>
   "port" in address ? `http://${host.includes(":") ? `[${host}]` : host}:${address.port}` : address.path
 
+/** Waits for the end of an engine that fails for good: a server that can serve nothing more must end, so that whoever started it learns. */
+export const untilFailed = (engine: Engine["Service"]): Effect.Effect<never, EngineError> =>
+  Effect.gen(function*() {
+    while (true) {
+      const status = yield* engine.status
+      if (status._tag === "Failed") return yield* status.error
+      yield* Effect.sleep("1 second")
+    }
+  })
+
 /** A second Ctrl-C does not wait for running requests. */
 const stopAtOnceOnSecondSignal = Effect.sync(() => {
   let signals = 0
@@ -69,7 +96,7 @@ const serve = Effect.fnUntraced(function*(settings: Settings.SettingsValue) {
     const model = yield* Effect.raceFirst(engine.ready, showLoading)
     const { id } = yield* ServedModel
     yield* Console.error(readyLine(urlOf(yield* HttpServer.HttpServer, settings.host), id, model))
-    return yield* Effect.never
+    return yield* untilFailed(engine)
   })
   return yield* served.pipe(
     Effect.provide(Mashbox.layer.pipe(Layer.provideMerge(Settings.Settings.layer(settings)))),
@@ -95,7 +122,7 @@ export const run = Command.make(
   Effect.fnUntraced(function*({ config, ...given }) {
     const file = yield* readConfigFile(Option.getOrUndefined(config), process.env)
     const settings = yield* Settings.resolve({
-      flags: Record.getSomes<string, string | number>(given),
+      flags: Record.getSomes<string, string | number | ReadonlyArray<string>>(given),
       environment: process.env,
       file,
       defaultModel: bundledModel

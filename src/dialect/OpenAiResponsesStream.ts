@@ -96,7 +96,7 @@ export class ResponseStream implements StreamEncoder {
       case "ToolArguments":
         return this.callArguments(event.text)
       case "Finish":
-        return this.end(event)
+        return this.finish(event)
     }
   }
 
@@ -109,7 +109,7 @@ export class ResponseStream implements StreamEncoder {
     })
   }
 
-  private end(finish: Finish): string {
+  private finish(finish: Finish): string {
     const cut = finish.reason === "length"
     const closed = this.close(cut ? "incomplete" : "completed")
     const empty = !this.answered && (!cut || this.items === 0)

@@ -8,6 +8,16 @@ import { errorDialect, errorResponse } from "./ErrorResponse.ts"
 import { getModel, health, listModels, metrics, openApiDocument } from "./InfoRoutes.ts"
 import { countTokens, hello, messages } from "./MessagesRoute.ts"
 import { RequestRecord } from "./RequestRecord.ts"
+import {
+  cancelResponse,
+  compactResponse,
+  countInputTokens,
+  createResponse,
+  deleteResponse,
+  getResponse,
+  listInputItems,
+  responsesSocket
+} from "./ResponsesRoute.ts"
 
 /** Answers domain errors in the words of the path's dialect, and notes them in the request's record. */
 const answered = <A, R>(effect: Effect.Effect<A, GenerationError | RequestRefused, R>) =>
@@ -29,6 +39,17 @@ const openAiHandlers = HttpApiBuilder.group(Api, "openai", (handlers) =>
     .handleRaw("getModel", ({ params }) => answered(getModel(params.model)))
     .handleRaw("createChatCompletion", () => answered(chatCompletions)))
 
+const responsesHandlers = HttpApiBuilder.group(Api, "responses", (handlers) =>
+  handlers
+    .handleRaw("createResponse", () => answered(createResponse))
+    .handleRaw("responsesSocket", () => answered(responsesSocket))
+    .handleRaw("countInputTokens", () => answered(countInputTokens))
+    .handleRaw("compactResponse", () => answered(compactResponse))
+    .handleRaw("getResponse", ({ params }) => answered(getResponse(params.response_id)))
+    .handleRaw("deleteResponse", ({ params }) => answered(deleteResponse(params.response_id)))
+    .handleRaw("listInputItems", ({ params }) => answered(listInputItems(params.response_id)))
+    .handleRaw("cancelResponse", ({ params }) => answered(cancelResponse(params.response_id))))
+
 const anthropicHandlers = HttpApiBuilder.group(Api, "anthropic", (handlers) =>
   handlers
     .handleRaw("createMessage", () => answered(messages))
@@ -44,7 +65,7 @@ const mashboxHandlers = HttpApiBuilder.group(Api, "mashbox", (handlers) =>
     .handleRaw("openapi", () => openApiDocument))
 
 /** Every route of `Api`, on the router. */
-export const layer = HttpApiBuilder.layer(Api).pipe(Layer.provide([openAiHandlers, anthropicHandlers, mashboxHandlers]))
+export const layer = HttpApiBuilder.layer(Api).pipe(Layer.provide([openAiHandlers, responsesHandlers, anthropicHandlers, mashboxHandlers]))
 
 interface RoutePattern {
   readonly pattern: string

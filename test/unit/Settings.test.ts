@@ -17,6 +17,7 @@ describe("Settings.resolve", () => {
         threads: undefined,
         kvType: "f16",
         cacheRamMib: 0,
+        responsesDb: undefined,
         apiKeyFile: undefined,
         apiKey: undefined,
         corsOrigins: [],

@@ -56,6 +56,7 @@ export const settings: SettingsValue = {
   threads: undefined,
   kvType: "f16",
   cacheRamMib: 0,
+  responsesDb: undefined,
   apiKeyFile: undefined,
   apiKey: undefined,
   corsOrigins: [],

@@ -1,0 +1,238 @@
+import { Clock, Effect, Result, Schema } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
+import type { ErrorBody } from "../../schema/openai/Common.ts"
+import { ResponseObject } from "../../schema/openai/Responses.ts"
+import type { StoredConversations } from "../dialect/OpenAiResponses.ts"
+import * as OpenAiResponses from "../dialect/OpenAiResponses.ts"
+import { type PlacedItem, storedItems } from "../dialect/OpenAiResponsesInput.ts"
+import { eventsOf, itemId, type ResponseHead } from "../dialect/OpenAiResponsesOutput.ts"
+import { ResponseStream } from "../dialect/OpenAiResponsesStream.ts"
+import type { Fields } from "../dialect/OpenAiResponsesTools.ts"
+import { parse } from "../dialect/WireRequest.ts"
+import { InvalidRequest, RequestRefused, UnsupportedFeature } from "../domain/Errors.ts"
+import { ServedModel } from "../domain/ServedModel.ts"
+import { Generation } from "../generation/Generation.ts"
+import { jsonText } from "./Body.ts"
+import { answer } from "./Generating.ts"
+import { RequestRecord, sessionTag } from "./RequestRecord.ts"
+import { ResponseStore, type StoredResponse } from "./ResponseStore.ts"
+
+/** A seed below 2^53, as the engine takes them. */
+const randomSeed = () => Number.parseInt(randomUUID().slice(-12), 16)
+
+const items = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
+const readItems = Schema.decodeUnknownSync(Schema.fromJsonString(items))
+const readOutput = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ output: items })))
+
+const conversationOf = ({ body, input }: StoredResponse): ReadonlyArray<Fields> => [...readItems(input), ...readOutput(body).output]
+
+/** What one tenant has stored. */
+const storedBy = (store: ResponseStore["Service"], tenant: string): StoredConversations => ({
+  items: (id) => {
+    const response = store.get(tenant, id)
+    return response === undefined ? undefined : conversationOf(response)
+  },
+  item: (id) => {
+    const response = store.owner(tenant, id)
+    return response === undefined ? undefined : conversationOf(response).findLast((item) => item["id"] === id)
+  }
+})
+
+/** 404 in OpenAI's shape; nothing tells whether the id is another tenant's. */
+const notFound = (message: string, param: string | null, code: string) =>
+  Effect.gen(function*() {
+    const record = yield* RequestRecord
+    record.outcome = "refused"
+    record.error = "ResponseNotFound"
+    const body: ErrorBody = { error: { message, type: "invalid_request_error", param, code } }
+    return HttpServerResponse.jsonUnsafe(body, { status: 404 })
+  })
+
+const previousNotFound = notFound(
+  "previous_response_id: no such response is stored; send the whole conversation as input.",
+  "previous_response_id",
+  "previous_response_not_found"
+)
+
+const responseNotFound = notFound("No response of this id is stored.", "response_id", "response_not_found")
+
+const idOf = (item: Fields): ReadonlyArray<string> => typeof item["id"] === "string" ? [item["id"]] : []
+
+const keep = (
+  store: ResponseStore["Service"],
+  tenant: string,
+  given: ReadonlyArray<PlacedItem>,
+  response: ResponseObject
+): void => {
+  const isOwn = ({ path }: PlacedItem) => path !== "previous_response_id"
+  const earlier = given.filter((item) => !isOwn(item)).map(({ item }) => item)
+  const own = storedItems(given.filter(isOwn), (prefix, index) => itemId(`${response.id}i`, prefix, index))
+  store.put(tenant, {
+    id: response.id,
+    body: JSON.stringify(response),
+    input: JSON.stringify([...earlier, ...own]),
+    itemIds: [...own.flatMap(idOf), ...response.output.map((item) => item.id)]
+  })
+}
+
+/** `POST /v1/responses`. */
+export const createResponse = Effect.gen(function*() {
+  const record = yield* RequestRecord
+  const model = yield* ServedModel
+  const store = yield* ResponseStore
+  const { tenant } = record
+  const wire = yield* Effect.fromResult(parse(yield* jsonText))
+  const session = wire.fields["prompt_cache_key"]
+  if (typeof session === "string" && session !== "") record.session = sessionTag(session)
+  const decoded = OpenAiResponses.decode(wire, {
+    tenant,
+    session: record.session,
+    randomSeed: randomSeed(),
+    stored: storedBy(store, tenant)
+  })
+  if (Result.isFailure(decoded)) {
+    return yield* (decoded.failure._tag === "PreviousNotFound" ? previousNotFound : Effect.fail(decoded.failure))
+  }
+  const { echo, ignored, items, reasoning, request, stream, tools } = decoded.success
+  const head: ResponseHead = {
+    id: `resp_${randomUUID().replaceAll("-", "")}`,
+    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+    model: model.id,
+    echo
+  }
+  const onEnd = (response: ResponseObject) => {
+    if (decoded.success.store) keep(store, tenant, items, response)
+  }
+  return yield* answer({
+    request,
+    stream,
+    ignored,
+    encoder: () => new ResponseStream({ head, tools, reasoning, onEnd }),
+    whole: (output, finish) => {
+      let body = ""
+      const events = new ResponseStream({
+        head,
+        tools,
+        reasoning,
+        onEnd: (response) => {
+          onEnd(response)
+          body = JSON.stringify(response)
+        }
+      })
+      for (const event of eventsOf(output, finish)) events.event(event)
+      return body
+    }
+  })
+})
+
+/** `POST /v1/responses/input_tokens`: rendered and encoded as for an answer, without the engine. */
+export const countInputTokens = Effect.gen(function*() {
+  const { tenant } = yield* RequestRecord
+  const store = yield* ResponseStore
+  const wire = yield* Effect.fromResult(parse(yield* jsonText))
+  const decoded = OpenAiResponses.decodeInput(wire, storedBy(store, tenant))
+  if (Result.isFailure(decoded)) {
+    return yield* (decoded.failure._tag === "PreviousNotFound" ? previousNotFound : Effect.fail(decoded.failure))
+  }
+  const { ignored, prompt } = decoded.success
+  const tokens = yield* (yield* Generation).countTokens(prompt)
+  return HttpServerResponse.jsonUnsafe(
+    { object: "response.input_tokens", input_tokens: tokens },
+    { headers: ignored.length === 0 ? {} : { "x-mashbox-ignored": ignored.join(", ") } }
+  )
+})
+
+/** `POST /v1/responses/compact`. */
+export const compactResponse = Effect.fail(
+  new UnsupportedFeature({
+    message:
+      "compact: this server does not compact conversations. Ask the model for a summary with POST /v1/responses and start a new conversation with it.",
+    field: "compact"
+  })
+)
+
+const query = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => new URLSearchParams(url.split("?", 2)[1] ?? ""))
+
+/** `GET /v1/responses/{id}`. */
+export const getResponse = Effect.fnUntraced(function*(id: string) {
+  const { tenant } = yield* RequestRecord
+  if ((yield* query).get("stream") === "true") {
+    return yield* new UnsupportedFeature({ message: "stream: a stored response is not streamed again", field: "stream" })
+  }
+  const response = (yield* ResponseStore).get(tenant, id)
+  return response === undefined
+    ? yield* responseNotFound
+    : HttpServerResponse.text(response.body, { contentType: "application/json" })
+})
+
+/** `DELETE /v1/responses/{id}`. */
+export const deleteResponse = Effect.fnUntraced(function*(id: string) {
+  const { tenant } = yield* RequestRecord
+  return (yield* ResponseStore).delete(tenant, id)
+    ? HttpServerResponse.jsonUnsafe({ id, object: "response", deleted: true })
+    : yield* responseNotFound
+})
+
+/** `POST /v1/responses/{id}/cancel`. */
+export const cancelResponse = Effect.fnUntraced(function*(id: string) {
+  const { tenant } = yield* RequestRecord
+  if ((yield* ResponseStore).get(tenant, id) === undefined) return yield* responseNotFound
+  return yield* new InvalidRequest({
+    message: "Only a response that runs in the background can be cancelled; this one has ended.",
+    field: "response_id"
+  })
+})
+
+const badQuery = (field: string, expected: string) => new InvalidRequest({ message: `${field}: Expected ${expected}`, field })
+
+/** `GET /v1/responses/{id}/input_items`, the newest first where `order` says nothing else. */
+export const listInputItems = Effect.fnUntraced(function*(id: string) {
+  const { tenant } = yield* RequestRecord
+  const parameters = yield* query
+  const limit = parameters.get("limit") ?? "20"
+  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > 100) {
+    return yield* badQuery("limit", "an integer from 1 to 100")
+  }
+  const order = parameters.get("order") ?? "desc"
+  if (order !== "asc" && order !== "desc") return yield* badQuery("order", "asc or desc")
+  const response = (yield* ResponseStore).get(tenant, id)
+  if (response === undefined) return yield* responseNotFound
+  const stored = readItems(response.input)
+  const ordered = order === "asc" ? stored : stored.toReversed()
+  const after = parameters.get("after")
+  const start = after === null ? 0 : ordered.findIndex((item) => item["id"] === after) + 1
+  if (after !== null && start === 0) return yield* badQuery("after", "the id of one of these items")
+  const data = ordered.slice(start, start + Number(limit))
+  return HttpServerResponse.jsonUnsafe({
+    object: "list",
+    data,
+    first_id: data[0]?.["id"] ?? null,
+    last_id: data.at(-1)?.["id"] ?? null,
+    has_more: start + data.length < ordered.length
+  })
+})
+
+/** `GET /v1/responses`: where clients try a WebSocket. 426 makes them fall back to POST at once. */
+export const responsesSocket = Effect.gen(function*() {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const record = yield* RequestRecord
+  if (request.headers["upgrade"] === undefined) {
+    return yield* new RequestRefused({
+      reason: "WrongMethod",
+      message: "Responses are not listed; POST creates one.",
+      allow: ["POST"]
+    })
+  }
+  record.outcome = "refused"
+  record.error = "WebSocketUnsupported"
+  const body: ErrorBody = {
+    error: {
+      message: "This server does not speak Responses over WebSocket; use POST /v1/responses with \"stream\": true.",
+      type: "invalid_request_error",
+      param: null,
+      code: "websocket_unsupported"
+    }
+  }
+  return HttpServerResponse.jsonUnsafe(body, { status: 426, headers: { upgrade: "HTTP/1.1" } })
+})
