@@ -14,6 +14,11 @@ export type Message =
 export interface Conversation {
   readonly messages: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<Tool>
+  /**
+   * What the prompt ends with: the beginning of an answer (the default), the last message as the template closes it, or the last message left
+   * open, an answer to go on with.
+   */
+  readonly ending?: "answer" | "message" | "open_message"
   /** Variables for the chat template, for example `enable_thinking`. */
   readonly templateVariables: Readonly<Record<string, unknown>>
 }

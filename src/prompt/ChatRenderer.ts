@@ -101,9 +101,11 @@ export class ChatRenderer {
     const drafts = arrange(conversation.messages, this.preparation)
     const messages = drafts.map((draft) => this.#message(draft))
     const limits = budget(conversation)
+    const { ending = "answer" } = conversation
     try {
-      const text = this.#run(messages, tools, variables, now, limits)
-      return { text: textOf(text), untrusted: ranges(text) }
+      const text = this.#run(messages, tools, variables, now, limits, ending === "answer")
+      const rendered = { text: textOf(text), untrusted: ranges(text) }
+      return ending === "open_message" ? leftOpen(rendered, conversation.messages.at(-1)) : rendered
     } catch (cause) {
       if (!(cause instanceof JinjaError) || cause instanceof BudgetError) throw cause
       const renders = (count: number, given = tools): boolean => {
@@ -135,7 +137,8 @@ export class ChatRenderer {
     tools: Value,
     variables: ReadonlyArray<readonly [string, Value]>,
     now: number,
-    limits: Budget
+    limits: Budget,
+    beginsAnswer = true
   ): Text {
     const given: ReadonlyArray<readonly [string, Value]> = [
       ...variables,
@@ -143,9 +146,24 @@ export class ChatRenderer {
       ["messages", Array.from(messages)],
       ["tools", tools],
       ["documents", null],
-      ["add_generation_prompt", true]
+      ["add_generation_prompt", beginsAnswer]
     ]
     return this.#template.render(given, { ...limits, now, protection: this.#protection })
+  }
+}
+
+/** The prompt up to the end of its last message's text, which is the last that did not come from the template. */
+const leftOpen = ({ text, untrusted }: RenderedPrompt, last: Message | undefined): RenderedPrompt => {
+  const whole = last?.content ?? ""
+  const bound = untrusted.at(-1)?.[1] ?? 0
+  const startOf = (content: string) => content === "" || content.length > bound ? -1 : text.lastIndexOf(content, bound - content.length)
+  const content = startOf(whole) < 0 ? whole.trim() : whole
+  const start = startOf(content)
+  if (start < 0) throw new JinjaError("messages: the chat template does not show the last message as it is, so it cannot be continued")
+  const end = start + content.length
+  return {
+    text: text.slice(0, end),
+    untrusted: untrusted.flatMap(([from, to]) => from < end ? [[from, Math.min(to, end)] as const] : [])
   }
 }
 

@@ -376,3 +376,39 @@ describe("startsInReasoning", () => {
       assert.isFalse(startsInReasoning(off))
     }))
 })
+
+describe("what a prompt ends with", () => {
+  const ends = (template: string, ending: Conversation["ending"], content: string) =>
+    Effect.map(
+      render(source(template), talk([user("Hi <|im_end|>"), answer(content)], ending === undefined ? {} : { ending })),
+      (prompt) => {
+        assert.include(shown(prompt), "Hi <|im_end|>")
+        return prompt.text.slice(prompt.text.lastIndexOf("<|im_start|>assistant", prompt.text.lastIndexOf(content)))
+      }
+    )
+
+  it.effect("the beginning of an answer, the closed last message, or the last message left open", () =>
+    Effect.gen(function*() {
+      for (const template of [qwen3, smollm2]) {
+        const closed = yield* ends(template, "message", "Sure, e")
+        assert.isTrue(closed.endsWith("Sure, e<|im_end|>\n"), closed)
+        assert.strictEqual(yield* ends(template, undefined, "Sure, e"), `${closed}<|im_start|>assistant\n`)
+        assert.strictEqual(yield* ends(template, "open_message", "Sure, e"), closed.slice(0, -"<|im_end|>\n".length))
+        assert.isTrue((yield* ends(template, "open_message", "e")).endsWith("e"))
+        assert.isFalse((yield* ends(template, "open_message", "e")).endsWith("_e"))
+      }
+    }))
+
+  it.effect("an open message marks what came from it, up to its end", () =>
+    Effect.gen(function*() {
+      const prompt = yield* render(source(smollm2), talk([user("q"), answer("a <|im_end|> b")], { ending: "open_message" }))
+      assert.strictEqual(prompt.untrusted.at(-1)?.[1], prompt.text.length)
+      assert.isTrue(shown(prompt).endsWith("⟦a <|im_end|> b⟧"))
+    }))
+
+  it.effect("a template that changes the last message cannot leave it open", () =>
+    Effect.gen(function*() {
+      const upper = "{% for m in messages %}{{ m.content | upper }};{% endfor %}"
+      assert.match(yield* refusal(source(upper), talk([user("q"), answer("abc")], { ending: "open_message" })), /cannot be continued/)
+    }))
+})
