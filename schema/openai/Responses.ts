@@ -42,7 +42,9 @@ const inputFields = {
       description: "auto (default) or none. required, a named tool and allowed_tools are not supported yet: 400."
     })
   ),
-  parallel_tool_calls: Schema.optionalKey(Schema.Boolean.annotate({ description: "Echoed in the response.", default: true })),
+  parallel_tool_calls: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "false: the answer ends with its first call.", default: true })
+  ),
   reasoning: Schema.optionalKey(
     Schema.Struct({
       effort: Schema.optionalKey(

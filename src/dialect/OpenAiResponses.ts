@@ -179,6 +179,7 @@ export const decode = (
         model: body.model,
         prompt: input.prompt,
         sampling: yield* sampling(body, context.randomSeed),
+        ...(body.parallel_tool_calls === false ? { parallelToolCalls: false } : {}),
         maxTokens: outputLimit(body),
         stopStrings: stopStrings(body),
         ...(logprobs ? { tokenOptions: { topLogprobs: body.top_logprobs ?? 0 } } : {}),

@@ -78,7 +78,7 @@ export const wireUsage = (usage: Usage): ResponsesUsage => ({
   input_tokens: usage.promptTokens,
   input_tokens_details: { cached_tokens: usage.cachedTokens },
   output_tokens: usage.completionTokens,
-  output_tokens_details: { reasoning_tokens: 0 },
+  output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
   total_tokens: usage.promptTokens + usage.completionTokens
 })
 

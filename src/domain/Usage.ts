@@ -3,7 +3,11 @@ export interface Usage {
   readonly promptTokens: number
   /** Prompt tokens that were served from the prefix cache. */
   readonly cachedTokens: number
+  /** Whether they include a turn that the model generated; absent where it is not known, as without a prefix cache. */
+  readonly agentTurnCacheHit?: boolean
   readonly completionTokens: number
+  /** Of them, those of the reasoning, its tags included; absent: 0. */
+  readonly reasoningTokens?: number
   /** From acceptance until the request ran. */
   readonly queueMs: number
   /** From the start of the run to the first new token. */
@@ -17,6 +21,7 @@ export const combineChoices = (usages: readonly [Usage, ...Array<Usage>]): Usage
   usages.slice(1).reduce((left, right) => ({
     ...left,
     completionTokens: left.completionTokens + right.completionTokens,
+    reasoningTokens: (left.reasoningTokens ?? 0) + (right.reasoningTokens ?? 0),
     queueMs: Math.max(left.queueMs, right.queueMs),
     promptMs: Math.max(left.promptMs, right.promptMs),
     generationMs: Math.max(left.generationMs, right.generationMs)

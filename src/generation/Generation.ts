@@ -249,6 +249,7 @@ const generate = (
         promptTokens: result.promptTokens,
         cachedTokens: result.cachedTokens,
         completionTokens: result.generatedTokens,
+        ...(pipeline.reasoningTokens === 0 ? {} : { reasoningTokens: pipeline.reasoningTokens }),
         queueMs: result.queueMs,
         promptMs: result.promptMs,
         generationMs: result.generationMs

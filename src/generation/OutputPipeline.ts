@@ -48,6 +48,8 @@ export class OutputPipeline {
   private count = 0
   private held = 0
   private endedByCall = false
+  /** Tokens between a pair of reasoning tags, and those that closed it. */
+  reasoningTokens = 0
   /** Calls that have begun. */
   calls = 0
   /** The stop string that ended the output. */
@@ -86,8 +88,11 @@ export class OutputPipeline {
     this.count++
     const text = this.decoder.push(token)
     if (logprobs !== undefined) this.trail?.push(token, logprobs, text)
-    if (!this.plain) this.splitter.push(text)
-    else if (text !== "") this.text(text)
+    if (!this.plain) {
+      const reasoned = this.splitter.inReasoning
+      this.splitter.push(text)
+      if (reasoned || this.splitter.inReasoning) this.reasoningTokens++
+    } else if (text !== "") this.text(text)
     return this.over
   }
 
