@@ -1,9 +1,13 @@
 import { Schema } from "effect"
 
 export const Health = Schema.Struct({
-  status: Schema.Literals(["ok", "loading"]).annotate({
-    description: "ok when the model is loaded, loading before (and while its worker restarts)."
+  status: Schema.Literals(["ok", "loading", "failed"]).annotate({
+    description:
+      "ok when the model is loaded, loading before (and while its worker restarts), failed when it can never be: the server is about to end."
   }),
+  message: Schema.optionalKey(
+    Schema.String.annotate({ description: "When failed: what kind of failure it was; the server's log has the rest." })
+  ),
   progress: Schema.optionalKey(Schema.Finite.annotate({ description: "While loading: how much of the model is loaded, 0 to 1." })),
   live_rows: Schema.NullOr(Schema.Int).annotate({ description: "Requests being answered now." }),
   waiting: Schema.Int.annotate({ description: "Requests waiting for a slot." }),

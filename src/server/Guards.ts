@@ -4,6 +4,7 @@ import { Auth, localTenant } from "../auth/Auth.ts"
 import { RequestRefused } from "../domain/Errors.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Settings } from "../Settings.ts"
+import * as Metrics from "../telemetry/Metrics.ts"
 import { corsHeaders, preflightHeaders } from "./Cors.ts"
 import { errorDialect, errorResponse } from "./ErrorResponse.ts"
 import { hostCheck } from "./HostCheck.ts"
@@ -26,7 +27,8 @@ const unsent = (cause: Cause.Cause<unknown>): RequestRecordValue["outcome"] => {
 const logRecord = (record: RequestRecordValue, elapsedMs: number, exit: Exit.Exit<unknown, unknown>) => {
   if (record.outcome === "ok" && Exit.isFailure(exit)) record.outcome = unsent(exit.cause)
   const { id, ...fields } = record
-  return Effect.logInfo("request", { request: id, ...fields, ms: Math.round(elapsedMs * 10) / 10 })
+  const logged = Effect.logInfo("request", { request: id, ...fields, ms: Math.round(elapsedMs * 10) / 10 })
+  return record.status === 0 ? logged : Effect.andThen(logged, Metrics.responded(record.route, record.status))
 }
 
 /** What the router's own failures mean to a client. */

@@ -3,8 +3,8 @@ import { HttpServerResponse } from "effect/http"
 import { openApi } from "../../schema/Api.ts"
 import type { Health } from "../../schema/mashbox/Health.ts"
 import type { Model, ModelList } from "../../schema/openai/Models.ts"
-import { ModelNotFound } from "../domain/Errors.ts"
-import { ServedModel } from "../domain/ServedModel.ts"
+import { type EngineError, ModelNotFound } from "../domain/Errors.ts"
+import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Admission } from "../generation/Admission.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
@@ -32,21 +32,34 @@ const describeModel = Effect.gen(function*() {
   return model
 })
 
-/** `GET /v1/models`. */
-export const listModels = Effect.map(describeModel, (model): ModelList => ({
-  object: "list",
-  data: [model],
-  has_more: false,
-  first_id: model.id,
-  last_id: model.id
-}))
+/** The same model under one of its aliases. */
+const named = (model: Model, name: string): Model => ({ ...model, id: name, display_name: name })
+
+/** `GET /v1/models`: the model, then once more for each alias. */
+export const listModels = Effect.gen(function*() {
+  const model = yield* describeModel
+  const { aliases = [] } = yield* ServedModel
+  const list: ModelList = {
+    object: "list",
+    data: [model, ...aliases.map((alias) => named(model, alias))],
+    has_more: false,
+    first_id: model.id,
+    last_id: aliases.at(-1) ?? model.id
+  }
+  return list
+})
 
 /** `GET /v1/models/{model}`. */
 export const getModel = Effect.fnUntraced(function*(id: string) {
-  const model = yield* describeModel
-  if (id !== model.id) return yield* new ModelNotFound({ model: id })
-  return model
+  if (!isNamed(yield* ServedModel, id)) return yield* new ModelNotFound({ model: id })
+  return named(yield* describeModel, id)
 })
+
+const healthStatus = { Ready: "ok", Loading: "loading", Failed: "failed" } as const
+
+/** Not the error's own message, which may hold paths: health is open to everybody. */
+const failureMessage = (error: EngineError) =>
+  `The engine has failed for good (${error.reason}${error.code === undefined ? "" : `, ${error.code}`}).`
 
 /** `GET /v1/health`, `/health` and `/`: 503 until the engine is ready, and whenever it is not. */
 export const health = Effect.gen(function*() {
@@ -54,7 +67,8 @@ export const health = Effect.gen(function*() {
   const admission = yield* Admission
   const status = yield* (yield* Engine).status
   const body: Health = {
-    status: status._tag === "Ready" ? "ok" : "loading",
+    status: healthStatus[status._tag],
+    ...(status._tag === "Failed" ? { message: failureMessage(status.error) } : {}),
     ...(status._tag === "Loading" ? { progress: status.progress } : {}),
     live_rows: yield* admission.running,
     waiting: yield* admission.waiting,
@@ -74,7 +88,7 @@ export const health = Effect.gen(function*() {
   }
   return status._tag === "Ready"
     ? HttpServerResponse.jsonUnsafe(body)
-    : HttpServerResponse.jsonUnsafe(body, { status: 503, headers: { "retry-after": "2" } })
+    : HttpServerResponse.jsonUnsafe(body, { status: 503, headers: { "retry-after": status._tag === "Failed" ? "30" : "2" } })
 })
 
 /** `GET /metrics`. */
@@ -83,6 +97,7 @@ export const metrics = Effect.gen(function*() {
   const admission = yield* Admission
   const status = yield* (yield* Engine).status
   const text = yield* Metrics.render({
+    model: served.id,
     running: yield* admission.running,
     waiting: yield* admission.waiting,
     slots: served.slots,

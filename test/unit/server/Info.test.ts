@@ -107,7 +107,7 @@ describe("metrics", () => {
         assert.strictEqual(value(after, name), 0, name)
       }
       assert.notInclude(after, "canary")
-      for (const line of after.split("\n")) if (line !== "" && !line.startsWith("#")) assert.match(line, /^mashbox:/)
+      for (const line of after.split("\n")) if (line !== "" && !line.startsWith("#")) assert.match(line, /^(mashbox|vllm):/)
     }))
 })
 
