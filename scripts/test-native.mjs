@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { cmake } from "./setup/cmake.mjs"
-import { reportSetupErrors } from "./setup/main.mjs"
+import { reportSetupErrors, setup } from "./setup/main.mjs"
 import { progressLine } from "./setup/progress.mjs"
 
 const usage = `Usage: npm run test:native -- [--sanitize address,undefined|thread] [--fuzz SECONDS] [FILTER]
@@ -18,11 +18,12 @@ const { values, positionals } = parseArgs({
 })
 const sanitize = values.fuzz === undefined ? values.sanitize ?? "" : "address,undefined"
 const target = values.fuzz === undefined ? "mashbox_tests" : "mashbox_fuzz_gguf"
-const build = join(root, `build/native-tests${sanitize === "" ? "" : `-${sanitize.replace(",", "-")}`}`)
+/** The plain tests share the addon's build, and with it the compiled core. */
+const build = join(root, sanitize === "" ? "build/native" : `build/native-${sanitize.replace(",", "-")}`)
 
 const compile = async () => {
   const progress = progressLine(`Building ${target}${sanitize === "" ? "" : ` (${sanitize})`}`)
-  const options = ["-DMASHBOX_TESTS=ON", "-DMASHBOX_ADDON=OFF", `-DMASHBOX_SANITIZE=${sanitize}`]
+  const options = ["-DMASHBOX_TESTS=ON", ...(sanitize === "" ? [] : ["-DMASHBOX_ADDON=OFF", `-DMASHBOX_SANITIZE=${sanitize}`])]
   await cmake({ root, build, target, options, onProgress: progress.update })
   progress.done()
 }
@@ -30,6 +31,7 @@ const compile = async () => {
 if (values.help) console.log(usage)
 else {
   await reportSetupErrors(async () => {
+    await setup()
     await compile()
     const args = values.fuzz === undefined ? positionals : ["--seconds", values.fuzz, join(root, "native/fuzz/corpus")]
     process.exitCode = spawnSync(join(build, target), args, { cwd: root, stdio: "inherit" }).status ?? 1
