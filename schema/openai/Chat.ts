@@ -3,45 +3,82 @@ import { count, inertFields, samplingFields, streamFields, Timings, Usage } from
 
 const ToolCall = Schema.Struct({
   id: Schema.String.annotate({ description: "Call id." }),
-  type: Schema.optionalKey(Schema.Literal("function").annotate({ description: "function" })),
+  type: Schema.Literal("function").annotate({ description: "function" }),
   function: Schema.Struct({
     name: Schema.String.annotate({ description: "Tool name." }),
     arguments: Schema.String.annotate({ description: "Arguments as a JSON string." })
   })
 })
 
+const callArguments = Schema.optionalKey(
+  Schema.NullOr(Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])).annotate({
+    expected: "a JSON string or an object",
+    description: "Arguments as a JSON string (an object is taken too)."
+  })
+)
+
+const EarlierToolCall = Schema.Struct({
+  id: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: "Call id." })),
+  type: Schema.optionalKey(Schema.Literal("function").annotate({ description: "function" })),
+  function: Schema.Struct({ name: Schema.String.annotate({ description: "Tool name." }), arguments: callArguments })
+})
+
 const ContentPart = Schema.Struct({
-  type: Schema.String.annotate({ description: "text (or refusal); parts of any other kind are refused." }),
+  type: Schema.String.annotate({ description: "text, input_text, output_text or refusal; any other kind is no text." }),
   text: Schema.optionalKey(Schema.String),
   refusal: Schema.optionalKey(Schema.String)
 })
+export type ChatContentPart = typeof ContentPart.Type
 
 export const ChatMessage = Schema.Struct({
   role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]).annotate({
     expected: "one of system, developer, user, assistant, tool, function",
-    description: "system and developer join the system prompt."
+    description:
+      "system and developer stand where they are, or join the system prompt where the model's template takes none there; function is the older name of tool."
   }),
   content: Schema.optionalKey(
     Schema.NullOr(Schema.Union([Schema.String, Schema.Array(ContentPart)])).annotate({
-      description: "Text, or a list of text parts. Text parts only: image, audio and file parts are refused with 400 (text-only model)."
+      description:
+        "Text, or a list of text parts. Image, audio and file parts are refused with 400 in the newest turn of the user (text-only model); in earlier turns and in results of tools a note stands in their place."
     })
   ),
   tool_calls: Schema.optionalKey(
-    Schema.NullOr(Schema.Array(ToolCall)).annotate({ description: "assistant: the calls it made." })
+    Schema.NullOr(Schema.Array(EarlierToolCall)).annotate({ description: "assistant: the calls it made." })
+  ),
+  function_call: Schema.optionalKey(
+    Schema.NullOr(Schema.Struct({ name: Schema.String, arguments: callArguments })).annotate({
+      description: "assistant: the older form of tool_calls."
+    })
   ),
   tool_call_id: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: "tool: the call this answers." })),
   reasoning_content: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: "assistant: its earlier thinking." })),
+  reasoning: Schema.optionalKey(Schema.Unknown).annotateKey({
+    description: "assistant: same as reasoning_content, where that is absent and this is a string."
+  }),
   name: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: "Given to the chat template." }))
 }).annotate({ identifier: "ChatMessage" })
 export type ChatMessage = typeof ChatMessage.Type
 
+const functionFields = {
+  name: Schema.optionalKey(Schema.String.annotate({ description: "Tool name." })),
+  description: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: "What the tool does." })),
+  parameters: Schema.optionalKey(
+    Schema.NullOr(Schema.Union([Schema.Boolean, Schema.Record(Schema.String, Schema.Unknown)])).annotate({
+      expected: "a JSON Schema",
+      description: "JSON Schema of the arguments."
+    })
+  ),
+  strict: Schema.optionalKey(
+    Schema.NullOr(Schema.Boolean).annotate({ description: "true (arguments that follow the schema for sure) is not supported: 400." })
+  )
+}
+
 const Tool = Schema.Struct({
-  type: Schema.optionalKey(Schema.String.annotate({ description: "function" })),
-  function: Schema.optionalKey(Schema.Struct({
-    name: Schema.String.annotate({ description: "Tool name." }),
-    description: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: "What the tool does." })),
-    parameters: Schema.optionalKey(Schema.Unknown).annotateKey({ description: "JSON Schema of the arguments." })
-  }))
+  type: Schema.optionalKey(
+    Schema.String.annotate({ description: "function; tools of any other type are ignored and named in x-mashbox-ignored." })
+  ),
+  function: Schema.optionalKey(Schema.Struct(functionFields)),
+  ...functionFields
 })
 
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const
@@ -57,13 +94,29 @@ export const ChatCompletionRequest = Schema.Struct({
   }),
   tools: Schema.optionalKey(
     Schema.Array(Tool).annotate({
-      description: "Function tools the model may call. Not supported yet: a non-empty list gets 400 unless tool_choice is none."
+      description: "Function tools the model may call."
     })
   ),
   tool_choice: Schema.optionalKey(
     Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)]).annotate({
       expected: "a string or an object",
-      description: "auto (default), none, required, or {\"type\": \"function\", \"function\": {\"name\": ...}}."
+      description:
+        "auto (default) or none. required and {\"type\": \"function\", \"function\": {\"name\": ...}} force a call, which is not supported: 400."
+    })
+  ),
+  parallel_tool_calls: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "false: the answer ends with its first tool call.", default: true })
+  ),
+  functions: Schema.optionalKey(
+    Schema.Array(Schema.Unknown).annotate({ description: "The older form of tools; a non-empty list gets 400 naming the field." })
+  ),
+  modalities: Schema.optionalKey(
+    Schema.Array(Schema.String).annotate({ description: "Only text; anything else gets 400 naming the field." })
+  ),
+  return_progress: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "In a stream, chunks with prompt_progress tell how far the prompt is prefilled (llama-server's name).",
+      default: false
     })
   ),
   ...streamFields,
@@ -98,7 +151,13 @@ export const ChatCompletionRequest = Schema.Struct({
     })
   ),
   ...samplingFields,
-  n: Schema.optionalKey(count(1).annotate({ description: "Must be 1." }))
+  n: Schema.optionalKey(
+    count(1).annotate({
+      description:
+        "Answers to the same prompt, decoded together, with the seeds seed, seed + 1, ...; more than the server's slots gets 400.",
+      default: 1
+    })
+  )
 }).annotate({ identifier: "ChatCompletionRequest" })
 export type ChatCompletionRequest = typeof ChatCompletionRequest.Type
 
@@ -112,7 +171,7 @@ export const ChatCompletion = Schema.Struct({
   created,
   model,
   choices: Schema.Array(Schema.Struct({
-    index: Schema.Int.annotate({ description: "0." }),
+    index: Schema.Int.annotate({ description: "Which of the n choices, from 0." }),
     message: Schema.Struct({
       role: Schema.Literal("assistant"),
       content: Schema.NullOr(Schema.String).annotate({ description: "The answer (null when it only calls tools)." }),
@@ -133,7 +192,7 @@ export const ChatCompletionChunk = Schema.Struct({
   created,
   model,
   choices: Schema.Array(Schema.Struct({
-    index: Schema.Int.annotate({ description: "0." }),
+    index: Schema.Int.annotate({ description: "Which of the n choices, from 0." }),
     delta: Schema.Struct({
       role: Schema.optionalKey(Schema.Literal("assistant").annotate({ description: "First chunk only." })),
       content: Schema.optionalKey(Schema.String.annotate({ description: "New text." })),
@@ -151,7 +210,14 @@ export const ChatCompletionChunk = Schema.Struct({
     finish_reason: Schema.NullOr(finishReason).annotate({ description: "null until the last chunk." })
   })),
   usage: Schema.optionalKey(Usage),
-  timings: Schema.optionalKey(Timings)
+  timings: Schema.optionalKey(Timings),
+  prompt_progress: Schema.optionalKey(
+    Schema.Struct({
+      total: Schema.Int.annotate({ description: "Prompt tokens." }),
+      processed: Schema.Int.annotate({ description: "Of them, those in the KV cache by now." }),
+      time_ms: Schema.Int.annotate({ description: "Milliseconds since the run started." })
+    }).annotate({ description: "With return_progress, on chunks with an empty delta: how far the prompt is prefilled." })
+  )
 }).annotate({
   identifier: "ChatCompletionChunk",
   description:

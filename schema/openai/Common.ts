@@ -123,6 +123,13 @@ export const Usage = Schema.Struct({
   total_tokens: Schema.Int.annotate({ description: "Sum." }),
   prompt_tokens_details: Schema.optionalKey(
     Schema.Struct({ cached_tokens: Schema.Int.annotate({ description: "Prompt tokens served from the prefix cache." }) })
+  ),
+  timings: Schema.optionalKey(
+    Schema.Struct({
+      agent_turn_cache_hit: Schema.Boolean.annotate({ description: "The restored prefix includes a generated agent turn." }),
+      cached_prefix_tokens: Schema.Int.annotate({ description: "Prompt tokens restored from the prefix cache." }),
+      prefilled_tokens: Schema.Int.annotate({ description: "Prompt tokens computed for this request." })
+    }).annotate({ description: "What the prefix cache did." })
   )
 }).annotate({ identifier: "ChatUsage" })
 export type Usage = typeof Usage.Type

@@ -1,16 +1,11 @@
 import { Result } from "effect"
-import { type ChatCompletion, ChatCompletionRequest, type ChatMessage } from "../../schema/openai/Chat.ts"
-import { inertFields, type Usage as WireUsage } from "../../schema/openai/Common.ts"
-import type { Message } from "../domain/Conversation.ts"
+import { ChatCompletionRequest } from "../../schema/openai/Chat.ts"
+import { inertFields } from "../../schema/openai/Common.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
-import type { Output, ToolCall } from "../domain/Output.ts"
-import type { Finish } from "../domain/OutputEvent.ts"
-import type { Usage } from "../domain/Usage.ts"
-import { frame as errorFrame } from "./OpenAiError.ts"
+import { conversationMessages } from "./OpenAiChatMessages.ts"
+import { decodeTools } from "./OpenAiChatTools.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
-import type { StreamEncoder } from "./StreamEncoder.ts"
-import { wireTimings } from "./Timings.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
 
 /** What the server knows of a request beside its body. */
@@ -26,6 +21,8 @@ export interface DecodedRequest {
   readonly request: GenerationRequest
   readonly stream: boolean
   readonly includeUsage: boolean
+  /** Whether the stream tells how far the prompt is prefilled. */
+  readonly returnProgress: boolean
   /** Fields of the body that change nothing, for the `x-mashbox-ignored` header. */
   readonly ignored: ReadonlyArray<string>
 }
@@ -33,7 +30,7 @@ export interface DecodedRequest {
 const decodeBody = decoder(ChatCompletionRequest)
 
 const actedFields: ReadonlySet<string> = new Set(
-  Object.keys(ChatCompletionRequest.fields).filter((name) => !Object.hasOwn(inertFields, name))
+  Object.keys(ChatCompletionRequest.fields).filter((name) => name === "prompt_cache_key" || !Object.hasOwn(inertFields, name))
 )
 
 /** Variables of a template that come from the conversation or the model, never from the request. */
@@ -55,70 +52,13 @@ const unsupported = (field: string, what: string) =>
   new UnsupportedFeature({ message: `${field}: ${what} is not supported by this version`, field })
 
 const refuseUnsupported = (body: ChatCompletionRequest): UnsupportedFeature | undefined => {
-  if (body.tools !== undefined && body.tools.length > 0 && body.tool_choice !== "none") return unsupported("tools", "calling tools")
-  if (body.tool_choice !== undefined && body.tool_choice !== "none" && body.tool_choice !== "auto") {
-    return unsupported("tool_choice", "forcing a tool call")
-  }
   if (body.response_format !== undefined && body.response_format.type !== "text") {
     return unsupported("response_format", "structured output")
   }
   if (body.logprobs === true) return unsupported("logprobs", "log probabilities")
   if (body.top_logprobs !== undefined && body.top_logprobs > 0) return unsupported("top_logprobs", "log probabilities")
-  if (body.n !== undefined && body.n !== 1) return unsupported("n", "more than one choice")
+  if (body.modalities?.some((modality) => modality !== "text") === true) return unsupported("modalities", "output other than text")
   return undefined
-}
-
-const partsText = (
-  content: ReadonlyArray<{ readonly type: string; readonly text?: string; readonly refusal?: string }>,
-  field: string
-): Result.Result<string, InvalidRequest | UnsupportedFeature> => {
-  let text = ""
-  for (const [index, part] of content.entries()) {
-    const path = `${field}.${index}`
-    if (part.type !== "text" && part.type !== "input_text" && part.type !== "output_text" && part.type !== "refusal") {
-      return Result.fail(
-        new UnsupportedFeature({ message: `${path}: only text parts are supported, because the model reads only text`, field: path })
-      )
-    }
-    const own = part.type === "refusal" ? part.refusal : part.text
-    if (own === undefined) {
-      const name = part.type === "refusal" ? "refusal" : "text"
-      return Result.fail(new InvalidRequest({ message: `${path}.${name}: Missing key`, field: `${path}.${name}` }))
-    }
-    text += own
-  }
-  return Result.succeed(text)
-}
-
-const message = (wire: ChatMessage, index: number): Result.Result<Message, InvalidRequest | UnsupportedFeature> => {
-  const field = `messages.${index}.content`
-  const parts = typeof wire.content === "string" || wire.content === null || wire.content === undefined
-    ? Result.succeed(wire.content ?? null)
-    : partsText(wire.content, field)
-  if (Result.isFailure(parts)) return Result.fail(parts.failure)
-  const content = parts.success === null ? null : parts.success.toWellFormed()
-  const name = wire.name === null || wire.name === undefined ? {} : { name: wire.name.toWellFormed() }
-  if (wire.role === "assistant") {
-    return Result.succeed({
-      role: "assistant",
-      content,
-      ...(wire.reasoning_content === null || wire.reasoning_content === undefined
-        ? {}
-        : { reasoning: wire.reasoning_content.toWellFormed() }),
-      ...(wire.tool_calls === null || wire.tool_calls === undefined || wire.tool_calls.length === 0 ? {} : {
-        toolCalls: wire.tool_calls.map((call) => ({
-          id: call.id,
-          name: call.function.name.toWellFormed(),
-          arguments: call.function.arguments.toWellFormed()
-        }))
-      })
-    })
-  }
-  if (content === null) return Result.fail(new InvalidRequest({ message: `${field}: Missing key`, field }))
-  if (wire.role === "tool" || wire.role === "function") {
-    return Result.succeed({ role: "tool", toolCallId: wire.tool_call_id ?? "", ...name, content })
-  }
-  return Result.succeed({ role: wire.role, content, ...name })
 }
 
 /** Booleans, numbers and plain words only: a string that spells a control token would otherwise reach the prompt as one. */
@@ -165,14 +105,16 @@ export const decode = (
     const body = yield* decodeBody(wire)
     const refused = refuseUnsupported(body)
     if (refused !== undefined) return yield* Result.fail(refused)
-    const messages: Array<Message> = []
-    for (const [index, item] of body.messages.entries()) messages.push(yield* message(item, index))
+    const messages = yield* conversationMessages(body.messages)
+    const { ignored: ignoredTools, tools } = yield* decodeTools(body)
     const { ignored, variables } = yield* templateVariables(body)
     return {
       request: {
         model: body.model,
-        prompt: { _tag: "Chat", conversation: { messages, tools: [], templateVariables: variables } },
+        prompt: { _tag: "Chat", conversation: { messages, tools, templateVariables: variables } },
         sampling: yield* sampling(body, context.randomSeed),
+        ...(body.n === undefined ? {} : { choices: body.n }),
+        ...(body.parallel_tool_calls === undefined ? {} : { parallelToolCalls: body.parallel_tool_calls }),
         maxTokens: maxTokens(body),
         stopStrings: stopStrings(body),
         tenant: context.tenant,
@@ -180,84 +122,7 @@ export const decode = (
       },
       stream: body.stream ?? false,
       includeUsage: body.stream_options?.include_usage ?? false,
-      ignored: [...ignoredFields(wire, actedFields), ...ignored]
+      returnProgress: body.return_progress ?? false,
+      ignored: [...ignoredFields(wire, actedFields), ...ignoredTools, ...ignored]
     }
   })
-
-/** What every answer to one request repeats. */
-export interface ResponseHead {
-  /** "chatcmpl-…" */
-  readonly id: string
-  /** Unix seconds. */
-  readonly created: number
-  readonly model: string
-}
-
-const wireUsage = (usage: Usage): WireUsage => ({
-  prompt_tokens: usage.promptTokens,
-  completion_tokens: usage.completionTokens,
-  total_tokens: usage.promptTokens + usage.completionTokens,
-  prompt_tokens_details: { cached_tokens: usage.cachedTokens }
-})
-
-const wireToolCall = (call: ToolCall) => ({
-  id: call.id,
-  type: "function" as const,
-  function: { name: call.name, arguments: call.arguments }
-})
-
-/** The whole answer as one JSON text. */
-export const completion = (head: ResponseHead, output: Output, finish: Finish): string => {
-  const body: ChatCompletion = {
-    id: head.id,
-    object: "chat.completion",
-    created: head.created,
-    model: head.model,
-    choices: [{
-      index: 0,
-      message: {
-        role: "assistant",
-        content: output.text === "" && output.toolCalls.length > 0 ? null : output.text,
-        ...(output.reasoning === "" ? {} : { reasoning_content: output.reasoning }),
-        ...(output.toolCalls.length === 0 ? {} : { tool_calls: output.toolCalls.map(wireToolCall) })
-      },
-      finish_reason: finish.reason,
-      logprobs: null
-    }],
-    usage: wireUsage(finish.usage),
-    timings: wireTimings(finish.usage)
-  }
-  return JSON.stringify(body)
-}
-
-/** Chunks of one streamed answer: the role, the deltas, the last one with timings, usage where it was asked for, `[DONE]`. */
-export const chunks = (head: ResponseHead, includeUsage: boolean): StreamEncoder => {
-  const fixed = `data: {"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},"model":${
-    JSON.stringify(head.model)
-  },"choices":[`
-  const textPrefix = `${fixed}{"index":0,"delta":{"content":`
-  const reasoningPrefix = `${fixed}{"index":0,"delta":{"reasoning_content":`
-  const callPrefix = `${fixed}{"index":0,"delta":{"tool_calls":[`
-  const callSuffix = `]},"finish_reason":null}]}\n\n`
-  const suffix = `},"finish_reason":null}]}\n\n`
-  return {
-    start: () => `${fixed}{"index":0,"delta":{"role":"assistant","content":""${suffix}`,
-    event: (event) => {
-      if (event._tag === "Text") return textPrefix + JSON.stringify(event.text) + suffix
-      if (event._tag === "Reasoning") return reasoningPrefix + JSON.stringify(event.text) + suffix
-      if (event._tag === "ToolCall") {
-        return callPrefix + JSON.stringify({ index: event.index, ...wireToolCall({ id: event.id, name: event.name, arguments: "" }) }) +
-          callSuffix
-      }
-      if (event._tag === "ToolArguments") {
-        return callPrefix + JSON.stringify({ index: event.index, function: { arguments: event.text } }) + callSuffix
-      }
-      const timings = JSON.stringify(wireTimings(event.usage))
-      const last = `${fixed}{"index":0,"delta":{},"finish_reason":"${event.reason}"}],"timings":${timings}}\n\n`
-      const usage = includeUsage ? `${fixed}],"usage":${JSON.stringify(wireUsage(event.usage))},"timings":${timings}}\n\n` : ""
-      return `${last}${usage}data: [DONE]\n\n`
-    },
-    error: (error) => errorFrame(error, head.id),
-    keepAlive: () => ": keep-alive\n\n"
-  }
-}

@@ -16,19 +16,19 @@ export interface Usage {
   readonly generationMs: number
 }
 
-/** Usage of several answers to one prompt: the prompt counts once, new tokens are summed, and the slowest answer gives the times. */
-export const combineChoices = (usages: readonly [Usage, ...Array<Usage>]): Usage =>
-  usages.slice(1).reduce((left, right) => ({
+/** Usage of several answers to one prompt: the prompt counts once, new tokens are summed, and the slowest answer gives the times. There is at least one. */
+export const combineChoices = (usages: ReadonlyArray<Usage>): Usage =>
+  usages.reduce((left, right) => ({
     ...left,
     completionTokens: left.completionTokens + right.completionTokens,
     reasoningTokens: (left.reasoningTokens ?? 0) + (right.reasoningTokens ?? 0),
     queueMs: Math.max(left.queueMs, right.queueMs),
     promptMs: Math.max(left.promptMs, right.promptMs),
     generationMs: Math.max(left.generationMs, right.generationMs)
-  }), usages[0])
+  }))
 
 /** Usage of the answers to several prompts: tokens are summed, and the slowest answer gives the times. */
-export const combinePrompts = (usages: readonly [Usage, ...Array<Usage>]): Usage => ({
+export const combinePrompts = (usages: ReadonlyArray<Usage>): Usage => ({
   ...combineChoices(usages),
   promptTokens: usages.reduce((total, usage) => total + usage.promptTokens, 0),
   cachedTokens: usages.reduce((total, usage) => total + usage.cachedTokens, 0)

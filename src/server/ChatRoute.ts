@@ -1,10 +1,11 @@
 import { Clock, Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import * as OpenAiChat from "../dialect/OpenAiChat.ts"
+import { decode } from "../dialect/OpenAiChat.ts"
+import { chunks, completion, type ResponseHead } from "../dialect/OpenAiChatAnswer.ts"
 import { parse } from "../dialect/WireRequest.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { jsonText } from "./Body.ts"
-import { answer } from "./Generating.ts"
+import { answerChoices } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 
 /** A seed below 2^53, as the engine takes them. */
@@ -18,18 +19,23 @@ export const chatCompletions = Effect.gen(function*() {
   const session = wire.fields["prompt_cache_key"]
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
   const decoded = yield* Effect.fromResult(
-    OpenAiChat.decode(wire, { tenant: record.tenant, session: record.session, randomSeed: randomSeed() })
+    decode(wire, { tenant: record.tenant, session: record.session, randomSeed: randomSeed() })
   )
-  const head: OpenAiChat.ResponseHead = {
+  const head: ResponseHead = {
     id: `chatcmpl-${randomUUID().replaceAll("-", "")}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
     model: model.id
   }
-  return yield* answer({
-    request: decoded.request,
+  return yield* answerChoices({
+    requests: [decoded.request],
     stream: decoded.stream,
     ignored: decoded.ignored,
-    encoder: () => OpenAiChat.chunks(head, decoded.includeUsage),
-    whole: (output, finish) => OpenAiChat.completion(head, output, finish)
+    encoder: () =>
+      chunks(head, {
+        choices: decoded.request.choices ?? 1,
+        includeUsage: decoded.includeUsage,
+        returnProgress: decoded.returnProgress
+      }),
+    whole: (choices) => completion(head, choices)
   })
 })

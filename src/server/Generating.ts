@@ -5,7 +5,7 @@ import type { EngineError, GenerationError, RequestRefused } from "../domain/Err
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
 import { type Output, OutputCollector } from "../domain/Output.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
-import { combineChoices, type Usage } from "../domain/Usage.ts"
+import { combineChoices, combinePrompts } from "../domain/Usage.ts"
 import { Generation, type OutputSink } from "../generation/Generation.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
 import * as EventStream from "./EventStream.ts"
@@ -55,12 +55,6 @@ export const answer = ({ request, whole, ...generating }: Generating) =>
     whole: ([choice]) => choice === undefined ? "" : whole(choice.output, choice.finish)
   })
 
-const add = (left: Usage, right: Usage): Usage => ({
-  ...combineChoices([left, right]),
-  promptTokens: left.promptTokens + right.promptTokens,
-  cachedTokens: left.cachedTokens + right.cachedTokens
-})
-
 /** Generates every choice at once, and answers as one body or as a stream in which they interleave. */
 export const answerChoices = (
   generating: GeneratingChoices
@@ -84,15 +78,12 @@ export const answerChoices = (
     const run = (sink: (choice: number) => OutputSink): Effect.Effect<ReadonlyArray<Finish>, EngineError> =>
       Effect.forEach(runs, (choice, index) => choice(sink(index)), { concurrency: "unbounded" }).pipe(
         Effect.tap((finishes) => {
+          let at = 0
+          const usage = combinePrompts(
+            accepted.map((prompt) => combineChoices(finishes.slice(at, at += prompt.choices.length).map((finish) => finish.usage)))
+          )
           const [first] = finishes
           if (first === undefined) return Effect.void
-          let at = 0
-          const usage = accepted
-            .flatMap((prompt) => {
-              const [own, ...others] = finishes.slice(at, at += prompt.choices.length)
-              return own === undefined ? [] : [combineChoices([own.usage, ...others.map((finish) => finish.usage)])]
-            })
-            .reduce(add)
           record.finish = first.stopString === undefined ? first.reason : "stop_string"
           record.cachedTokens = usage.cachedTokens
           record.completionTokens = usage.completionTokens

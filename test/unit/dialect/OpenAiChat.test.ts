@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { ChatCompletionChunk } from "../../../schema/openai/Chat.ts"
 import * as OpenAiChat from "../../../src/dialect/OpenAiChat.ts"
+import { chunks as chatChunks } from "../../../src/dialect/OpenAiChatAnswer.ts"
 import { parse } from "../../../src/dialect/WireRequest.ts"
 import { EngineError } from "../../../src/domain/Errors.ts"
 import type { GenerationRequest } from "../../../src/domain/GenerationRequest.ts"
@@ -40,6 +41,7 @@ describe("decode", () => {
       },
       stream: false,
       includeUsage: false,
+      returnProgress: false,
       ignored: []
     })
   })
@@ -122,6 +124,122 @@ describe("decode", () => {
   })
 })
 
+describe("media", () => {
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }
+  const refuse = (messages: ReadonlyArray<object>) => {
+    const result = OpenAiChat.decode(Result.getOrThrow(parse(JSON.stringify({ messages }))), context)
+    assert(Result.isFailure(result))
+    return result.failure
+  }
+
+  it("are refused by name in the user's newest turn", () => {
+    for (const part of [image, { type: "input_audio" }, { type: "file" }, { type: "unheard_of" }]) {
+      const error = refuse([{ role: "user", content: "a" }, { role: "user", content: [{ type: "text", text: "b" }, part] }])
+      assert.deepInclude(error, { _tag: "UnsupportedFeature", field: "messages.1.content.1" })
+    }
+  })
+
+  it("leave a note in history and in results of tools", () => {
+    const { messages } = conversationOf(
+      decode({
+        messages: [
+          { role: "user", content: [{ type: "text", text: "see " }, image] },
+          { role: "assistant", content: null, tool_calls: [{ id: "c", function: { name: "f" } }] },
+          { role: "tool", tool_call_id: "c", content: [image, { type: "input_audio" }, { type: "odd" }] }
+        ]
+      }).request
+    )
+    assert.deepStrictEqual(messages.map(({ content }) => content), [
+      "see [image omitted: this model reads only text]",
+      null,
+      "[image omitted: this model reads only text][audio omitted: this model reads only text][part omitted: this model reads only text]"
+    ])
+  })
+})
+
+describe("tools", () => {
+  const tool = (name: string, more: object = {}) => ({ type: "function", function: { name, ...more } })
+  const tools = (fields: object) => conversationOf(decodeWith(fields).request).tools
+  const refusal = (fields: object) => {
+    const result = OpenAiChat.decode(Result.getOrThrow(parse(JSON.stringify({ messages, ...fields }))), context)
+    assert(Result.isFailure(result))
+    return result.failure
+  }
+
+  it("keep the order of their parameters' keys", () => {
+    const parameters = { type: "object", properties: { zulu: { type: "string" }, alpha: { type: "number" } }, required: ["zulu"] }
+    const [own] = tools({ tools: [tool("f", { description: "d", parameters })] })
+    assert.strictEqual(JSON.stringify(own), JSON.stringify({ name: "f", description: "d", parameters }))
+  })
+
+  it("take functions without parameters, flat ones, and none at all", () => {
+    assert.deepStrictEqual(tools({ tools: [tool("f"), { type: "function", name: "g", parameters: null }, { function: { name: "h" } }] }), [
+      { name: "f" },
+      { name: "g" },
+      { name: "h" }
+    ])
+    assert.deepStrictEqual(tools({ tools: [] }), [])
+    assert.deepStrictEqual(tools({ tools: [tool("f")], tool_choice: "none" }), [])
+    assert.deepStrictEqual(tools({ tools: [tool("f")], tool_choice: { type: "auto" } }), [{ name: "f" }])
+  })
+
+  it("of an unknown type are ignored by their place", () => {
+    const decoded = decodeWith({ tools: [{ type: "web_search" }, tool("f"), { type: "custom", custom: { name: "x" } }] })
+    assert.deepStrictEqual(decoded.ignored, ["tools.0", "tools.2"])
+    assert.deepStrictEqual(conversationOf(decoded.request).tools, [{ name: "f" }])
+  })
+
+  it("that have to be enforced are refused by name", () => {
+    const table: ReadonlyArray<readonly [object, string]> = [
+      [{ tools: [tool("f")], tool_choice: "required" }, "tool_choice"],
+      [{ tools: [tool("f")], tool_choice: { type: "function", function: { name: "f" } } }, "tool_choice"],
+      [{ tools: [tool("f")], tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [] } } }, "tool_choice"],
+      [{ tools: [tool("f"), tool("g", { strict: true })] }, "tools.1.function.strict"],
+      [{ tools: [{ type: "function", name: "g", strict: true }] }, "tools.0.strict"],
+      [{ response_format: { type: "json_object" } }, "response_format"],
+      [{ response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } } }, "response_format"],
+      [{ functions: [{ name: "f" }] }, "functions"],
+      [{ modalities: ["text", "audio"] }, "modalities"]
+    ]
+    for (const [fields, field] of table) {
+      assert.deepInclude(refusal(fields), { _tag: "UnsupportedFeature", field }, JSON.stringify(fields))
+    }
+    assert.deepInclude(refusal({ tools: [tool("f")], tool_choice: "maybe" }), { _tag: "InvalidRequest", field: "tool_choice" })
+    assert.deepInclude(refusal({ tools: [tool("")] }), { _tag: "InvalidRequest", field: "tools.0.function.name" })
+    assert.deepInclude(refusal({ tools: [{ type: "function" }] }), { _tag: "InvalidRequest", field: "tools.0.name" })
+  })
+
+  it("may be limited to one call", () => {
+    assert.isFalse(decodeWith({ parallel_tool_calls: false }).request.parallelToolCalls)
+    assert.isTrue(decodeWith({ parallel_tool_calls: true }).request.parallelToolCalls)
+  })
+
+  it("of earlier turns come in every form that clients send", () => {
+    const { messages } = conversationOf(
+      decode({
+        messages: [
+          { role: "user", content: "q" },
+          {
+            role: "assistant",
+            reasoning: "why",
+            tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: { b: 1, a: 2 } } }]
+          },
+          { role: "tool", tool_call_id: "c", content: null },
+          { role: "assistant", content: "", reasoning_content: "", function_call: { name: "g", arguments: "{}" } },
+          { role: "function", name: "g", content: "r" }
+        ]
+      }).request
+    )
+    assert.deepStrictEqual(messages, [
+      { role: "user", content: "q" },
+      { role: "assistant", content: null, reasoning: "why", toolCalls: [{ id: "c", name: "f", arguments: "{\"b\":1,\"a\":2}" }] },
+      { role: "tool", toolCallId: "c", content: "" },
+      { role: "assistant", content: "", reasoning: "", toolCalls: [{ id: "", name: "g", arguments: "{}" }] },
+      { role: "tool", toolCallId: "", name: "g", content: "r" }
+    ])
+  })
+})
+
 describe("chunks", () => {
   const head = { id: "chatcmpl-\"1", created: 5, model: "m\n\u2028" }
   const finish: Finish = {
@@ -129,14 +247,15 @@ describe("chunks", () => {
     reason: "length",
     usage: { promptTokens: 10, cachedTokens: 4, completionTokens: 3, queueMs: 1, promptMs: 50, generationMs: 100 }
   }
+  const withUsage = () => chatChunks(head, { choices: 1, includeUsage: true, returnProgress: false })
   const data = (frames: string) =>
     frames.split("\n\n").filter((frame) => frame.startsWith("data: {")).map((frame) => JSON.parse(frame.slice(6)))
 
   it("are what a JSON encoder of the schema would write", () => {
-    const encoder = OpenAiChat.chunks(head, true)
+    const encoder = withUsage()
     const text = "a\"\\\n\r\u0000\u2028\u{1f600}\ud800 </script>"
     const frames = encoder.start() + encoder.event({ _tag: "Reasoning", text }) + encoder.event({ _tag: "Text", text }) +
-      encoder.event(finish)
+      encoder.event(finish) + encoder.end?.([finish])
     const chunks = data(frames)
     for (const chunk of chunks) Schema.decodeUnknownSync(ChatCompletionChunk)(chunk)
     const deltas = chunks.map((chunk) => chunk.choices[0]?.delta)
@@ -147,7 +266,7 @@ describe("chunks", () => {
   })
 
   it("carry the timings of llama-server and OpenAI's usage", () => {
-    const [last, usage] = data(OpenAiChat.chunks(head, true).event(finish))
+    const [last, usage] = data(withUsage().event(finish) + withUsage().end?.([finish]))
     assert.strictEqual(last.choices[0].finish_reason, "length")
     assert.deepStrictEqual(last.timings, {
       prompt_n: 6,
@@ -163,19 +282,20 @@ describe("chunks", () => {
       prompt_tokens: 10,
       completion_tokens: 3,
       total_tokens: 13,
-      prompt_tokens_details: { cached_tokens: 4 }
+      prompt_tokens_details: { cached_tokens: 4 },
+      timings: { agent_turn_cache_hit: false, cached_prefix_tokens: 4, prefilled_tokens: 6 }
     })
     assert.deepStrictEqual(usage.choices, [])
   })
 
   it("have no speed where none was measured", () => {
     const idle: Finish = { ...finish, usage: { ...finish.usage, completionTokens: 0, promptMs: 0, generationMs: 0 } }
-    const [last] = data(OpenAiChat.chunks(head, false).event(idle))
+    const [last] = data(withUsage().event(idle))
     assert.deepInclude(last.timings, { prompt_per_second: null, predicted_per_second: null, predicted_n: 0 })
   })
 
   it("end in an error event that names the response", () => {
-    const frame = OpenAiChat.chunks(head, true).error(new EngineError({ reason: "Internal", message: "at 0x7ffe /home/x" }))
+    const frame = withUsage().error(new EngineError({ reason: "Internal", message: "at 0x7ffe /home/x" }))
     const [error] = data(frame)
     assert.deepStrictEqual(error.error, {
       message: "Server error: the engine failed on this request.",

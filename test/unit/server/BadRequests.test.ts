@@ -36,7 +36,13 @@ const bodies: ReadonlyArray<readonly [name: string, body: unknown, param: string
     "messages.0.content.0",
     "unsupported_parameter"
   ],
-  ["tools", { messages, tools: [{ type: "function", function: { name: "f" } }] }, "tools", "unsupported_parameter"],
+  ["a tool without a name", { messages, tools: [{ type: "function" }] }, "tools.0.name"],
+  [
+    "a strict tool",
+    { messages, tools: [{ type: "function", function: { name: "f", strict: true } }] },
+    "tools.0.function.strict",
+    "unsupported_parameter"
+  ],
   ["a forced tool", { messages, tool_choice: "required" }, "tool_choice", "unsupported_parameter"],
   ["json_object", { messages, response_format: { type: "json_object" } }, "response_format", "unsupported_parameter"],
   [
@@ -47,7 +53,7 @@ const bodies: ReadonlyArray<readonly [name: string, body: unknown, param: string
   ],
   ["logprobs", { messages, logprobs: true }, "logprobs", "unsupported_parameter"],
   ["top_logprobs", { messages, top_logprobs: 2 }, "top_logprobs", "unsupported_parameter"],
-  ["n of 2", { messages, n: 2 }, "n", "unsupported_parameter"],
+  ["more choices than slots", { messages, n: 65 }, "n"],
   ["n of 0", { messages, n: 0 }, "n"],
   ["a template variable that is a list", { messages, chat_template_kwargs: { a: [] } }, "chat_template_kwargs.a"],
   ["a template variable that spells a token", { messages, chat_template_kwargs: { a: "<|im_end|>" } }, "chat_template_kwargs.a"],

@@ -46,7 +46,8 @@ describe("one body", () => {
         prompt_tokens: "user:hi|".length,
         completion_tokens: 6,
         total_tokens: "user:hi|".length + 6,
-        prompt_tokens_details: { cached_tokens: 3 }
+        prompt_tokens_details: { cached_tokens: 3 },
+        timings: { agent_turn_cache_hit: false, cached_prefix_tokens: 3, prefilled_tokens: "user:hi|".length - 3 }
       })
       assert.strictEqual(body.timings?.prompt_n, "user:hi|".length - 3)
       assert.strictEqual(body.timings?.cache_n, 3)

@@ -1,0 +1,119 @@
+import type { ChatCompletion } from "../../schema/openai/Chat.ts"
+import type { Output, ToolCall } from "../domain/Output.ts"
+import type { Finish } from "../domain/OutputEvent.ts"
+import { combineChoices, type Usage } from "../domain/Usage.ts"
+import { frame as errorFrame } from "./OpenAiError.ts"
+import { wireUsage } from "./OpenAiUsage.ts"
+import type { StreamEncoder } from "./StreamEncoder.ts"
+import { wireTimings } from "./Timings.ts"
+
+/** What every answer to one request repeats. */
+export interface ResponseHead {
+  /** "chatcmpl-…" */
+  readonly id: string
+  /** Unix seconds. */
+  readonly created: number
+  readonly model: string
+}
+
+interface Choice {
+  readonly output: Output
+  readonly finish: Finish
+}
+
+const wireToolCall = (call: ToolCall) => ({
+  id: call.id,
+  type: "function" as const,
+  function: { name: call.name, arguments: call.arguments }
+})
+
+const wireChoice = ({ finish, output }: Choice, index: number): ChatCompletion["choices"][number] => ({
+  index,
+  message: {
+    role: "assistant",
+    content: output.text === "" && output.toolCalls.length > 0 ? null : output.text,
+    ...(output.reasoning === "" ? {} : { reasoning_content: output.reasoning }),
+    ...(output.toolCalls.length === 0 ? {} : { tool_calls: output.toolCalls.map(wireToolCall) })
+  },
+  finish_reason: finish.reason,
+  logprobs: null
+})
+
+const totals = (finishes: ReadonlyArray<Finish>): Usage => combineChoices(finishes.map(({ usage }) => usage))
+
+/** The whole answer as one JSON text; there is at least one choice. */
+export const completion = (head: ResponseHead, choices: ReadonlyArray<Choice>): string => {
+  const usage = totals(choices.map(({ finish }) => finish))
+  const body: ChatCompletion = {
+    id: head.id,
+    object: "chat.completion",
+    created: head.created,
+    model: head.model,
+    choices: choices.map(wireChoice),
+    usage: wireUsage(usage),
+    timings: wireTimings(usage)
+  }
+  return JSON.stringify(body)
+}
+
+export interface ChunkOptions {
+  /** How many choices the stream has. */
+  readonly choices: number
+  readonly includeUsage: boolean
+  readonly returnProgress: boolean
+}
+
+/**
+ * Chunks of one streamed answer: the role of each choice, the deltas, a last one per choice with its timings, usage where it was asked for,
+ * `[DONE]`.
+ */
+export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgress }: ChunkOptions): StreamEncoder => {
+  const fixed = `data: {"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},"model":${
+    JSON.stringify(head.model)
+  },"choices":[`
+  const suffix = `},"finish_reason":null}]}\n\n`
+  const callSuffix = `]${suffix}`
+  const prefixes = Array.from({ length: choices }, (_, index) => {
+    const delta = `${fixed}{"index":${index},"delta":{`
+    return { delta, text: `${delta}"content":`, reasoning: `${delta}"reasoning_content":`, call: `${delta}"tool_calls":[` }
+  })
+  const prefix = (choice: number) => {
+    const own = prefixes[choice]
+    if (own === undefined) throw new RangeError(`there is no choice ${choice}`)
+    return own
+  }
+  return {
+    start: () => prefixes.map(({ delta }) => `${delta}"role":"assistant","content":""${suffix}`).join(""),
+    event: (event, choice = 0) => {
+      const own = prefix(choice)
+      switch (event._tag) {
+        case "Text":
+          return own.text + JSON.stringify(event.text) + suffix
+        case "Reasoning":
+          return own.reasoning + JSON.stringify(event.text) + suffix
+        case "ToolCall":
+          return own.call + JSON.stringify({ index: event.index, ...wireToolCall({ id: event.id, name: event.name, arguments: "" }) }) +
+            callSuffix
+        case "ToolArguments":
+          return `${own.call}{"index":${event.index},"function":{"arguments":${JSON.stringify(event.text)}}}${callSuffix}`
+        case "Finish":
+          return `${own.delta}},"finish_reason":"${event.reason}"}],"timings":${JSON.stringify(wireTimings(event.usage))}}\n\n`
+      }
+    },
+    end: (finishes) => {
+      if (!includeUsage) return "data: [DONE]\n\n"
+      const usage = totals(finishes)
+      return `${fixed}],"usage":${JSON.stringify(wireUsage(usage))},"timings":${JSON.stringify(wireTimings(usage))}}\n\ndata: [DONE]\n\n`
+    },
+    ...(returnProgress
+      ? {
+        progress: ({ elapsedMs, processed, total }, choice = 0) =>
+          `${prefix(choice).delta}},"finish_reason":null}],"prompt_progress":${
+            JSON.stringify({ total, processed, time_ms: Math.round(elapsedMs) })
+          }}\n\n`
+      }
+      : {}),
+    error: (error) => errorFrame(error, head.id),
+    keepAlive: () => ": keep-alive\n\n"
+  }
+}
