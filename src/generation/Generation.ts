@@ -16,6 +16,7 @@ import type { PrefillProgress } from "../domain/Usage.ts"
 import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
 import type { EngineLogprobs } from "../engine/Logprobs.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
+import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { infill } from "../prompt/Infill.ts"
 import { type RenderedPrompt, Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
@@ -63,8 +64,8 @@ export class Generation extends Context.Service<Generation, {
       const encode = Effect.fnUntraced(function*(prompt: Prompt) {
         switch (prompt._tag) {
           case "Chat": {
-            const rendered = yield* template.render(prompt.conversation)
-            return { tokens: yield* tokenizer.encode(rendered), startsInReasoning: template.startsInReasoning(rendered) }
+            const rendered = yield* inSpan("render")(template.render(prompt.conversation))
+            return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), startsInReasoning: template.startsInReasoning(rendered) }
           }
           case "Text": {
             const rendered = textPrompt(prompt, tokenizer.specialTexts)
@@ -74,7 +75,7 @@ export class Generation extends Context.Service<Generation, {
                 field: "suffix"
               })
             }
-            return { tokens: yield* tokenizer.encode(rendered), startsInReasoning: false }
+            return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), startsInReasoning: false }
           }
           case "Tokens":
             return { tokens: Int32Array.from(prompt.tokens), startsInReasoning: false }
@@ -125,7 +126,7 @@ export class Generation extends Context.Service<Generation, {
             ? request.sampling
             : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }
         })
-        const tickets = yield* Effect.replicateEffect(admission.enter(request.tenant, request.session), choices)
+        const tickets = yield* inSpan("plan")(Effect.replicateEffect(admission.enter(request.tenant, request.session), choices))
 
         const hasTools = request.prompt._tag === "Chat" && request.prompt.conversation.tools.length > 0
         const tools = { syntax, newId: callId, parallel: request.parallelToolCalls ?? true }
@@ -182,7 +183,7 @@ const run = (
   sink: OutputSink
 ): Effect.Effect<Finish, EngineError> =>
   Effect.gen(function*() {
-    const queueMs = yield* ticket.ready
+    const queueMs = yield* inSpan("queue")(ticket.ready)
     const finish = yield* attempt(sink).pipe(
       Effect.retry({ times: 1, while: (error) => error.reason === "WorkerLost" && sink.reset() })
     )
@@ -190,6 +191,13 @@ const run = (
     sink.push(event)
     return event
   }).pipe(Effect.ensuring(ticket.release))
+
+/** What a run did, as spans; a run that ended before its first token has only prefilled. */
+const runSpans = (startedAt: number, firstTokenAt: number, endedAt: number, promptTokens: number, generated: number) =>
+  Effect.andThen(
+    pastSpan("prefill", startedAt, generated === 0 ? endedAt : firstTokenAt, { "gen_ai.usage.input_tokens": promptTokens }),
+    generated === 0 ? Effect.void : pastSpan("decode", firstTokenAt, endedAt, { "gen_ai.usage.output_tokens": generated })
+  )
 
 /** One run on the engine. A stop string, or a call after which there may be no other, ends it early: the engine's run is interrupted and the counts are our own. */
 const generate = (
@@ -235,7 +243,9 @@ const generate = (
         onToken,
         onProgress: (processed: number, total: number) => progress({ total, processed, elapsedMs: now() - startedAt })
       }
-    const result = yield* Effect.raceFirst(engine.generate(request, listener), Deferred.await(stopped))
+    const result = yield* Effect.raceFirst(engine.generate(request, listener), Deferred.await(stopped)).pipe(
+      Effect.ensuring(Effect.suspend(() => runSpans(startedAt, firstTokenAt, now(), request.tokens.length, generated)))
+    )
     pipeline.end()
     const stopToken = pipeline.stopString === undefined ? result.stopToken : undefined
     if (stopToken !== undefined) output.push(stopToken)

@@ -2,9 +2,11 @@ import { Cause, Clock, Context, Effect, Exit } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Auth, localTenant } from "../auth/Auth.ts"
 import { RequestRefused } from "../domain/Errors.ts"
+import { ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Settings } from "../Settings.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
+import { serverSpan } from "../telemetry/Spans.ts"
 import { corsHeaders, preflightHeaders } from "./Cors.ts"
 import { errorDialect, errorResponse } from "./ErrorResponse.ts"
 import { hostCheck } from "./HostCheck.ts"
@@ -30,6 +32,31 @@ const logRecord = (record: RequestRecordValue, elapsedMs: number, exit: Exit.Exi
   const logged = Effect.logInfo("request", { request: id, ...fields, ms: Math.round(elapsedMs * 10) / 10 })
   return record.status === 0 ? logged : Effect.andThen(logged, Metrics.responded(record.route, record.status))
 }
+
+/** Attributes of HTTP's and of generative AI's semantic conventions; of the client's own words none. */
+const spanAttributes = (record: RequestRecordValue, model: string) => ({
+  "http.request.method": record.method,
+  "http.route": record.route,
+  "http.response.status_code": record.status,
+  "mashbox.request.id": record.id,
+  "mashbox.outcome": record.outcome,
+  "error.type": record.error,
+  "gen_ai.conversation.id": record.session,
+  ...(record.promptTokens === undefined ? {} : {
+    "gen_ai.operation.name": record.route === "/v1/completions" ? "text_completion" : "chat",
+    "gen_ai.provider.name": "mashbox",
+    "gen_ai.request.model": model,
+    "gen_ai.response.model": model,
+    "gen_ai.usage.input_tokens": record.promptTokens,
+    "gen_ai.usage.cache_read.input_tokens": record.cachedTokens,
+    "gen_ai.usage.output_tokens": record.completionTokens,
+    "gen_ai.response.finish_reasons": record.finish === undefined ? undefined : [record.finish]
+  })
+})
+
+/** A client's mistake is no failure of the server's span (OpenTelemetry's HTTP conventions). */
+const spanFailure = (record: RequestRecordValue): string | undefined =>
+  record.outcome === "failed" || record.status >= 500 ? record.error ?? record.outcome : undefined
 
 /** What the router's own failures mean to a client. */
 const unrouted = (request: HttpServerRequest.HttpServerRequest): RequestRefused => {
@@ -62,6 +89,7 @@ export const layer = HttpRouter.middleware(
     const auth = yield* Auth
     const engine = yield* Engine
     const draining = yield* Draining
+    const model = yield* ServedModel
     const settings = yield* Settings
     const check = hostCheck(settings.host, settings.corsOrigins)
     const corsOrigins: ReadonlySet<string> = new Set(settings.corsOrigins)
@@ -113,10 +141,13 @@ export const layer = HttpRouter.middleware(
           outcome: "ok",
           ...(session === undefined ? {} : { session })
         }
+        const span = yield* serverSpan(`${request.method} ${record.route}`, request.headers)
         yield* Effect.addFinalizer((exit) =>
-          Effect.suspend(() => logRecord(record, Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e6, exit))
+          Effect.suspend(() => logRecord(record, Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e6, exit)).pipe(
+            Effect.andThen(Effect.suspend(() => span.end(spanAttributes(record, model.id), spanFailure(record))))
+          )
         )
-        const response = yield* guarded(request, record, app).pipe(
+        const response = yield* span.around(guarded(request, record, app)).pipe(
           Effect.provideService(RequestRecord, record),
           Effect.catchCause((cause) => {
             const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
