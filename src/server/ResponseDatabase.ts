@@ -25,10 +25,12 @@ const unusable = (message: string) => new SettingsError({ setting: "responses-db
 const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : "it is not usable"
 
 /** The tables are there, and the file is one of this version or new. */
-const prepare = (database: DatabaseSync): void => {
+const prepare = (database: DatabaseSync, path: string): void => {
   const found = database.prepare("PRAGMA user_version").get()?.["user_version"]
   const foreign = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get()?.["count"]
   if (found !== version && !(found === 0 && foreign === 0)) throw new Error("it is a database of something else")
+  // SQLite gives the files that it puts beside this one the same mode.
+  chmodSync(path, 0o600)
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; ${tables}`)
 }
 
@@ -61,14 +63,13 @@ export class ResponseDatabase {
         Effect.try({
           try: () => {
             closeSync(openSync(path, "a", 0o600))
-            chmodSync(path, 0o600)
             return new sqlite.DatabaseSync(path, { timeout: 1000 })
           },
           catch: (cause) => unusable(`${path}: ${reasonOf(cause)}`)
         }),
         (opened) => Effect.sync(() => opened.close())
       )
-      yield* Effect.try({ try: () => prepare(database), catch: (cause) => unusable(`${path}: ${reasonOf(cause)}`) })
+      yield* Effect.try({ try: () => prepare(database, path), catch: (cause) => unusable(`${path}: ${reasonOf(cause)}`) })
       const run = Effect.runForkWith(yield* Effect.context())
       return new ResponseDatabase(database, (action, cause) => {
         run(Effect.logError("stored responses: the file could not be written", { action, reason: reasonOf(cause) }))

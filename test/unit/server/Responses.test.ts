@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { request as httpRequest } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { InputItemList, InputTokens, ResponseDeleted, ResponseObject } from "../../../schema/openai/Responses.ts"
 import type { ScriptedAnswer } from "../../../src/engine/ScriptedScheduler.ts"
 import { checkResponsesStream } from "../../support/ResponsesStreamChecker.ts"
@@ -280,6 +283,44 @@ describe("stored responses", () => {
       })
       assert.strictEqual(response.headers.get("x-mashbox-ignored"), "input.3")
       assert.strictEqual(promptOf(server, 1), "user:one|assistant:Hello|user:two|")
+    }))
+
+  it.live("outlive the server where there is a file for them", () =>
+    Effect.gen(function*() {
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "mashbox-responses-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+      )
+      const settings = { responsesDb: join(folder, "responses.db") }
+      const first = yield* harness({ script: says("Hello"), settings })
+      const { id } = yield* create(first, { input: "one" })
+      yield* first.close
+      const second = yield* harness({ script: says("again"), settings })
+      yield* create(second, { input: "two", previous_response_id: id })
+      assert.strictEqual(promptOf(second, 0), "user:one|assistant:Hello|user:two|")
+    }))
+
+  it.live("are out of reach for another tenant", () =>
+    Effect.gen(function*() {
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "mashbox-keys-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+      )
+      const apiKeyFile = join(folder, "keys")
+      writeFileSync(apiKeyFile, "anna:key-of-anna\nbob:key-of-bob\n", { mode: 0o600 })
+      const server = yield* harness({ script: says("secret"), settings: { apiKeyFile } })
+      const as = (name: string): RequestInit => ({ headers: { authorization: `Bearer key-of-${name}` } })
+      const { id, output } = yield* create(server, { input: "one" }, as("anna"))
+      assert.strictEqual((yield* send(server, `/v1/responses/${id}`, as("anna"))).status, 200)
+      for (const method of ["GET", "DELETE"]) {
+        assert.strictEqual((yield* send(server, `/v1/responses/${id}`, { ...as("bob"), method })).status, 404)
+      }
+      assert.strictEqual((yield* send(server, `/v1/responses/${id}/input_items`, as("bob"))).status, 404)
+      assert.strictEqual((yield* post(server, { input: "x", previous_response_id: id }, as("bob"))).status, 404)
+      const reference = { input: [{ type: "item_reference", id: output[0]?.id }, { role: "user", content: "x" }] }
+      yield* create(server, reference, as("bob"))
+      assert.strictEqual(promptOf(server, 1), "user:x|")
+      assert.strictEqual((yield* send(server, `/v1/responses/${id}`)).status, 401)
     }))
 
   it.live("store: false keeps nothing", () =>
