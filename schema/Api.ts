@@ -4,8 +4,18 @@ import { AnthropicError } from "./anthropic/Error.ts"
 import { Hello, Message, MessageStreamEvent, TokenCount } from "./anthropic/Message.ts"
 import { CountTokensRequest, MessagesRequest } from "./anthropic/MessagesRequest.ts"
 import { Health } from "./mashbox/Health.ts"
+import {
+  AppliedTemplate,
+  DetokenizeRequest,
+  DetokenizeResponse,
+  Props,
+  RenderedChat,
+  TokenizeRequest,
+  TokenizeResponse
+} from "./mashbox/Utilities.ts"
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./openai/Chat.ts"
 import { ErrorBody } from "./openai/Common.ts"
+import { Completion, CompletionRequest } from "./openai/Completions.ts"
 import { Model, ModelList } from "./openai/Models.ts"
 import {
   InputItemList,
@@ -83,8 +93,61 @@ class OpenAiGroup extends HttpApiGroup.make("openai", { topLevel: true }).add(
     "Chat completion",
     "OpenAI Chat Completions with thinking and streaming. Fields that change nothing are listed in the x-mashbox-ignored response header.",
     failures
-  ))
+  )),
+  HttpApiEndpoint.post("createCompletion", "/v1/completions", {
+    payload: CompletionRequest,
+    success: [Completion, Completion.pipe(HttpApiSchema.asJson({ contentType: "text/event-stream" }))],
+    error: [
+      failure(400),
+      failure(401),
+      failure(403),
+      failure(404),
+      failure(413),
+      failure(415),
+      failure(429),
+      failure(500),
+      failure(503)
+    ]
+  }).annotateMerge(describe("Text completion", "Continue plain prompts, no chat template.", failures))
 ).annotateMerge(OpenApi.annotations({ description: "OpenAI-compatible routes." })) {}
+
+const utilityErrors = [failure(400), failure(401), failure(403), failure(404), failure(413), failure(415)] as const
+
+class UtilityGroup extends HttpApiGroup.make("utility", { topLevel: true }).add(
+  HttpApiEndpoint.post("tokenize", "/tokenize", {
+    payload: TokenizeRequest,
+    success: TokenizeResponse,
+    error: utilityErrors
+  }).annotateMerge(describe(
+    "Tokens of a text or a conversation",
+    "In the words of vLLM and of llama-server. Answered without the engine, also while the model loads.",
+    failures
+  )),
+  HttpApiEndpoint.post("detokenize", "/detokenize", {
+    payload: DetokenizeRequest,
+    success: DetokenizeResponse,
+    error: utilityErrors
+  }).annotateMerge(
+    describe("Text of tokens", "In the words of vLLM and of llama-server. Control tokens stand for their own text.", failures)
+  ),
+  HttpApiEndpoint.post("applyTemplate", "/apply-template", {
+    payload: ChatCompletionRequest,
+    success: AppliedTemplate,
+    error: utilityErrors
+  }).annotateMerge(
+    describe("Prompt of a conversation", "What the chat template makes of a chat completion's body (llama-server).", failures)
+  ),
+  HttpApiEndpoint.post("renderChat", "/v1/chat/completions/render", {
+    payload: ChatCompletionRequest,
+    success: RenderedChat,
+    error: utilityErrors
+  }).annotateMerge(
+    describe("Prompt of a conversation, with tokens", "What a chat completion with this body would give to the engine.", failures)
+  ),
+  HttpApiEndpoint.get("props", "/props", { success: Props, error: [failure(401), failure(403)] }).annotateMerge(
+    describe("Properties", "What this server runs, in llama-server's words as far as they are true here.", failures)
+  )
+).annotateMerge(OpenApi.annotations({ description: "Tokens, prompts and properties, as vLLM and llama-server give them." })) {}
 
 const responseId = { response_id: Schema.String }
 
@@ -261,8 +324,8 @@ const withoutClosedObjects = (node: Record<string, unknown>): Record<string, unk
 }
 
 /** Every route of the server; `schema/openapi.json` is generated from it. */
-export class Api
-  extends HttpApi.make("mashbox").add(OpenAiGroup, ResponsesGroup, AnthropicGroup, MashboxGroup).annotateMerge(OpenApi.annotations({
+export class Api extends HttpApi.make("mashbox").add(OpenAiGroup, ResponsesGroup, AnthropicGroup, UtilityGroup, MashboxGroup).annotateMerge(
+  OpenApi.annotations({
     title: "mashbox server",
     version: "0.1.0",
     description:
@@ -284,8 +347,8 @@ export class Api
           }
         }
       })
-  }))
-{}
+  })
+) {}
 
 /** The OpenAPI 3.1 document of `Api`. */
 export const openApi = () => OpenApi.fromApi(Api)

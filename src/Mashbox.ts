@@ -44,6 +44,7 @@ const servedModel = (settings: SettingsValue, metadata: ModelMetadata): ServedMo
   aliases: settings.aliases,
   contextLength: settings.contextLength ?? metadata.contextLength,
   weights: basename(metadata.path),
+  ...(metadata.chatTemplate === undefined ? {} : { chatTemplate: metadata.chatTemplate }),
   weightsBytes: metadata.tensorBytes,
   parameters: metadata.parameters,
   slots: settings.slots,

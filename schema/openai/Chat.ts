@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { count, inertFields, samplingFields, streamFields, Timings, Usage } from "./Common.ts"
+import { stopReason, tokenFields, tokenIds, TokenLogprob, topLogprobs } from "./TokenFields.ts"
 
 const ToolCall = Schema.Struct({
   id: Schema.String.annotate({ description: "Call id." }),
@@ -140,10 +141,10 @@ export const ChatCompletionRequest = Schema.Struct({
   reasoning_effort: Schema.optionalKey(effort.annotate({ description: "Same as reasoning.effort, and wins when both are set." })),
   ...inertFields,
   logprobs: Schema.optionalKey(
-    Schema.Boolean.annotate({ description: "Not supported (log probabilities): true gets 400 naming the field." })
+    Schema.Boolean.annotate({ description: "Give the log probabilities of the answer's tokens.", default: false })
   ),
   top_logprobs: Schema.optionalKey(
-    count(0).annotate({ description: "Not supported (log probabilities): a value above 0 gets 400 naming the field." })
+    topLogprobs.annotate({ description: "With logprobs: how many of the likeliest tokens to give in place of each.", default: 0 })
   ),
   response_format: Schema.optionalKey(
     Schema.Struct({ type: Schema.String }).annotate({
@@ -151,6 +152,26 @@ export const ChatCompletionRequest = Schema.Struct({
     })
   ),
   ...samplingFields,
+  ...tokenFields,
+  add_generation_prompt: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "false: the prompt ends with the last message, without the beginning of an answer.",
+      default: true
+    })
+  ),
+  continue_final_message: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "Go on with the last message, which must be the assistant's, instead of a new one.",
+      default: false
+    })
+  ),
+  echo: Schema.optionalKey(Schema.Boolean.annotate({ description: "Not supported: true gets 400 naming the field.", default: false })),
+  add_special_tokens: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "Not supported: true gets 400 naming the field; the chat template puts its own special tokens.",
+      default: false
+    })
+  ),
   n: Schema.optionalKey(
     count(1).annotate({
       description:
@@ -163,6 +184,14 @@ export type ChatCompletionRequest = typeof ChatCompletionRequest.Type
 
 const created = Schema.Int.annotate({ description: "Unix time." })
 const model = Schema.String.annotate({ description: "Model id." })
+const logprobs = Schema.NullOr(
+  Schema.Struct({ content: Schema.NullOr(Schema.Array(TokenLogprob)), refusal: Schema.Null })
+).annotate({ description: "With logprobs: those of the content's tokens." })
+const choiceExtras = {
+  stop_reason: Schema.optionalKey(stopReason.annotate({ description: "The stop string or the one of stop_token_ids that ended it." })),
+  token_ids: Schema.optionalKey(tokenIds.annotate({ description: "With return_token_ids: every new token." }))
+}
+const promptTokenIds = Schema.optionalKey(tokenIds.annotate({ description: "With return_token_ids: the prompt's tokens." }))
 const finishReason = Schema.Literals(["stop", "length", "tool_calls"])
 
 export const ChatCompletion = Schema.Struct({
@@ -179,8 +208,10 @@ export const ChatCompletion = Schema.Struct({
       tool_calls: Schema.optionalKey(Schema.Array(ToolCall))
     }),
     finish_reason: finishReason.annotate({ description: "stop, length or tool_calls." }),
-    logprobs: Schema.Null
+    logprobs,
+    ...choiceExtras
   })),
+  prompt_token_ids: promptTokenIds,
   usage: Usage,
   timings: Schema.optionalKey(Timings)
 }).annotate({ identifier: "ChatCompletion" })
@@ -207,8 +238,11 @@ export const ChatCompletionChunk = Schema.Struct({
         }))
       })))
     }),
-    finish_reason: Schema.NullOr(finishReason).annotate({ description: "null until the last chunk." })
+    finish_reason: Schema.NullOr(finishReason).annotate({ description: "null until the last chunk." }),
+    logprobs: Schema.optionalKey(logprobs),
+    ...choiceExtras
   })),
+  prompt_token_ids: promptTokenIds,
   usage: Schema.optionalKey(Usage),
   timings: Schema.optionalKey(Timings),
   prompt_progress: Schema.optionalKey(

@@ -1,11 +1,13 @@
 import { Result } from "effect"
 import { ChatCompletionRequest } from "../../schema/openai/Chat.ts"
 import { inertFields } from "../../schema/openai/Common.ts"
+import type { Conversation, Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
 import { conversationMessages } from "./OpenAiChatMessages.ts"
 import { decodeTools } from "./OpenAiChatTools.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
+import { refusedField, tokenOptions } from "./OpenAiTokens.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
 
 /** What the server knows of a request beside its body. */
@@ -18,7 +20,7 @@ export interface RequestContext {
 }
 
 export interface DecodedRequest {
-  readonly request: GenerationRequest
+  readonly request: GenerationRequest & { readonly prompt: { readonly _tag: "Chat" } }
   readonly stream: boolean
   readonly includeUsage: boolean
   /** Whether the stream tells how far the prompt is prefilled. */
@@ -55,8 +57,8 @@ const refuseUnsupported = (body: ChatCompletionRequest): UnsupportedFeature | un
   if (body.response_format !== undefined && body.response_format.type !== "text") {
     return unsupported("response_format", "structured output")
   }
-  if (body.logprobs === true) return unsupported("logprobs", "log probabilities")
-  if (body.top_logprobs !== undefined && body.top_logprobs > 0) return unsupported("top_logprobs", "log probabilities")
+  if (body.echo === true) return unsupported("echo", "beginning the answer with the prompt")
+  if (body.add_special_tokens === true) return unsupported("add_special_tokens", "adding special tokens to a chat template's own")
   if (body.modalities?.some((modality) => modality !== "text") === true) return unsupported("modalities", "output other than text")
   return undefined
 }
@@ -96,27 +98,54 @@ const templateVariables = (body: ChatCompletionRequest): Result.Result<TemplateV
   return Result.succeed({ variables, ignored })
 }
 
+/** What the prompt ends with; undefined for the beginning of an answer. */
+const promptEnding = (
+  body: ChatCompletionRequest,
+  messages: ReadonlyArray<Message>
+): Result.Result<Conversation["ending"] | undefined, InvalidRequest> => {
+  if (body.continue_final_message !== true) return Result.succeed(body.add_generation_prompt === false ? "message" : undefined)
+  const field = "continue_final_message"
+  if (body.add_generation_prompt === true) {
+    return Result.fail(new InvalidRequest({ message: `${field}: cannot be true together with add_generation_prompt`, field }))
+  }
+  const last = messages.at(-1)
+  return last?.role === "assistant" && last.content !== null && last.content.trim() !== "" && last.toolCalls === undefined
+    ? Result.succeed("open_message")
+    : Result.fail(
+      new InvalidRequest({ message: `${field}: the last message must be the assistant's, with text and without tool calls`, field })
+    )
+}
+
 /** A request body → what is asked for, or the field to blame. */
 export const decode = (
   wire: WireObject,
   context: RequestContext
 ): Result.Result<DecodedRequest, InvalidRequest | UnsupportedFeature> =>
   Result.gen(function*() {
+    const refusal = refusedField(wire)
+    if (refusal !== undefined) return yield* Result.fail(refusal)
     const body = yield* decodeBody(wire)
     const refused = refuseUnsupported(body)
     if (refused !== undefined) return yield* Result.fail(refused)
     const messages = yield* conversationMessages(body.messages)
+    const ending = yield* promptEnding(body, messages)
+    if (body.top_logprobs !== undefined && body.top_logprobs > 0 && body.logprobs !== true) {
+      return yield* Result.fail(new InvalidRequest({ message: "top_logprobs: needs logprobs: true", field: "top_logprobs" }))
+    }
+    const options = tokenOptions(body, body.logprobs === true ? body.top_logprobs ?? 0 : undefined)
     const { ignored: ignoredTools, tools } = yield* decodeTools(body)
     const { ignored, variables } = yield* templateVariables(body)
+    const conversation = { messages, tools, templateVariables: variables, ...(ending === undefined ? {} : { ending }) }
     return {
       request: {
         model: body.model,
-        prompt: { _tag: "Chat", conversation: { messages, tools, templateVariables: variables } },
+        prompt: { _tag: "Chat", conversation },
         sampling: yield* sampling(body, context.randomSeed),
         ...(body.n === undefined ? {} : { choices: body.n }),
         ...(body.parallel_tool_calls === undefined ? {} : { parallelToolCalls: body.parallel_tool_calls }),
         maxTokens: maxTokens(body),
         stopStrings: stopStrings(body),
+        ...(options === undefined ? {} : { tokenOptions: options }),
         tenant: context.tenant,
         session: context.session
       },

@@ -1,8 +1,10 @@
 import type { ChatCompletion } from "../../schema/openai/Chat.ts"
+import type { TokenLogprobs } from "../domain/Logprobs.ts"
 import type { Output, ToolCall } from "../domain/Output.ts"
 import type { Finish } from "../domain/OutputEvent.ts"
 import { combineChoices, type Usage } from "../domain/Usage.ts"
 import { frame as errorFrame } from "./OpenAiError.ts"
+import { choiceExtras, members, promptTokens, wireLogprobs } from "./OpenAiTokens.ts"
 import { wireUsage } from "./OpenAiUsage.ts"
 import type { StreamEncoder } from "./StreamEncoder.ts"
 import { wireTimings } from "./Timings.ts"
@@ -27,6 +29,8 @@ const wireToolCall = (call: ToolCall) => ({
   function: { name: call.name, arguments: call.arguments }
 })
 
+const contentLogprobs = (logprobs: ReadonlyArray<TokenLogprobs>) => ({ content: wireLogprobs(logprobs), refusal: null })
+
 const wireChoice = ({ finish, output }: Choice, index: number): ChatCompletion["choices"][number] => ({
   index,
   message: {
@@ -36,7 +40,8 @@ const wireChoice = ({ finish, output }: Choice, index: number): ChatCompletion["
     ...(output.toolCalls.length === 0 ? {} : { tool_calls: output.toolCalls.map(wireToolCall) })
   },
   finish_reason: finish.reason,
-  logprobs: null
+  logprobs: output.logprobs === undefined ? null : contentLogprobs(output.logprobs),
+  ...choiceExtras(finish)
 })
 
 const totals = (finishes: ReadonlyArray<Finish>): Usage => combineChoices(finishes.map(({ usage }) => usage))
@@ -50,6 +55,7 @@ export const completion = (head: ResponseHead, choices: ReadonlyArray<Choice>): 
     created: head.created,
     model: head.model,
     choices: choices.map(wireChoice),
+    ...promptTokens(choices[0]?.finish),
     usage: wireUsage(usage),
     timings: wireTimings(usage)
   }
@@ -88,7 +94,11 @@ export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgre
       const own = prefix(choice)
       switch (event._tag) {
         case "Text":
-          return own.text + JSON.stringify(event.text) + suffix
+          return event.logprobs === undefined
+            ? own.text + JSON.stringify(event.text) + suffix
+            : `${own.text}${JSON.stringify(event.text)}},"logprobs":${
+              JSON.stringify(contentLogprobs(event.logprobs))
+            },"finish_reason":null}]}\n\n`
         case "Reasoning":
           return own.reasoning + JSON.stringify(event.text) + suffix
         case "ToolCall":
@@ -97,7 +107,9 @@ export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgre
         case "ToolArguments":
           return `${own.call}{"index":${event.index},"function":{"arguments":${JSON.stringify(event.text)}}}${callSuffix}`
         case "Finish":
-          return `${own.delta}},"finish_reason":"${event.reason}"}],"timings":${JSON.stringify(wireTimings(event.usage))}}\n\n`
+          return `${own.delta}},"finish_reason":"${event.reason}"${members(choiceExtras(event))}}]${
+            members(promptTokens(event))
+          },"timings":${JSON.stringify(wireTimings(event.usage))}}\n\n`
       }
     },
     end: (finishes) => {

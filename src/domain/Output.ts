@@ -21,14 +21,14 @@ export interface ToolCall {
 export class OutputCollector implements Output {
   text = ""
   reasoning = ""
-  readonly logprobs: Array<TokenLogprobs> = []
+  logprobs?: Array<TokenLogprobs>
   readonly toolCalls: Array<{ id: string; name: string; arguments: string }> = []
 
   add(delta: OutputDelta): void {
     switch (delta._tag) {
       case "Text":
         this.text += delta.text
-        if (delta.logprobs !== undefined) this.logprobs.push(...delta.logprobs)
+        if (delta.logprobs !== undefined) (this.logprobs ??= []).push(...delta.logprobs)
         break
       case "Reasoning":
         this.reasoning += delta.text
@@ -46,7 +46,7 @@ export class OutputCollector implements Output {
   clear(): void {
     this.text = ""
     this.reasoning = ""
-    this.logprobs.length = 0
+    delete this.logprobs
     this.toolCalls.length = 0
   }
 }

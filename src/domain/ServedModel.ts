@@ -9,6 +9,8 @@ export interface ServedModelValue {
   readonly contextLength: number
   /** Name of the weights file, without its folder. */
   readonly weights: string
+  /** The model's own chat template, where it has one. */
+  readonly chatTemplate?: string
   readonly weightsBytes: number
   readonly parameters: number
   readonly slots: number

@@ -7,9 +7,9 @@ import {
   ModelLoading,
   ModelNotFound,
   type TemplateError,
-  UnsupportedFeature
+  type UnsupportedFeature
 } from "../domain/Errors.ts"
-import type { GenerationRequest, Prompt, TextPrompt, TokenOptions } from "../domain/GenerationRequest.ts"
+import type { GenerationRequest, Prompt, TokenOptions } from "../domain/GenerationRequest.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import type { PrefillProgress } from "../domain/Usage.ts"
@@ -17,10 +17,10 @@ import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.
 import type { EngineLogprobs } from "../engine/Logprobs.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
-import { infill } from "../prompt/Infill.ts"
-import { type RenderedPrompt, Tokenizer } from "../tokenizer/Tokenizer.ts"
+import { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
+import * as Prompts from "./Prompts.ts"
 import { TokenTrail } from "./TokenTrail.ts"
 import { callId } from "./tools/callId.ts"
 import { detectSyntax } from "./tools/detectSyntax.ts"
@@ -50,6 +50,7 @@ export class Generation extends Context.Service<Generation, {
   readonly accept: (request: GenerationRequest) => Effect.Effect<AcceptedGeneration, GenerationError, Scope.Scope>
   /** Tokens that a prompt is encoded to; asks nothing of the engine. */
   readonly countTokens: (prompt: Prompt) => Effect.Effect<number, TemplateError | UnsupportedFeature>
+  readonly prompts: Prompts.Prompts
 }>()("mashbox/generation/Generation") {
   static readonly layer: Layer.Layer<Generation, never, Admission | ChatTemplate | Engine | ServedModel | Tokenizer> = Layer.effect(
     Generation,
@@ -61,26 +62,7 @@ export class Generation extends Context.Service<Generation, {
       const tokenizer = yield* Tokenizer
       const syntax = yield* detectSyntax(template)
 
-      const encode = Effect.fnUntraced(function*(prompt: Prompt) {
-        switch (prompt._tag) {
-          case "Chat": {
-            const rendered = yield* inSpan("render")(template.render(prompt.conversation))
-            return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), startsInReasoning: template.startsInReasoning(rendered) }
-          }
-          case "Text": {
-            const rendered = textPrompt(prompt, tokenizer.specialTexts)
-            if (rendered === undefined) {
-              return yield* new UnsupportedFeature({
-                message: "suffix: this model has no tokens for filling in between two texts",
-                field: "suffix"
-              })
-            }
-            return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), startsInReasoning: false }
-          }
-          case "Tokens":
-            return { tokens: Int32Array.from(prompt.tokens), startsInReasoning: false }
-        }
-      })
+      const prompts = Prompts.make(template, tokenizer)
 
       const accept = Effect.fn("Generation.accept")(function*(request: GenerationRequest) {
         if (request.model !== undefined && !isNamed(model, request.model)) return yield* new ModelNotFound({ model: request.model })
@@ -109,7 +91,7 @@ export class Generation extends Context.Service<Generation, {
         if (request.prompt._tag === "Tokens" && request.prompt.tokens.some((token) => token >= tokenizer.size)) {
           return yield* new InvalidRequest({ message: `prompt: the vocabulary has ${tokenizer.size} tokens`, field: "prompt" })
         }
-        const { startsInReasoning, tokens } = yield* encode(request.prompt)
+        const { startsInReasoning, tokens } = yield* prompts.encode(request.prompt)
         const { contextLength } = status.model
         if (tokens.length >= contextLength) return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength })
         if (tokens.length === 0) {
@@ -158,18 +140,11 @@ export class Generation extends Context.Service<Generation, {
         }
       })
 
-      const countTokens = (prompt: Prompt) => Effect.map(encode(prompt), ({ tokens }) => tokens.length)
+      const countTokens = (prompt: Prompt) => Effect.map(prompts.encode(prompt), ({ tokens }) => tokens.length)
 
-      return { accept, countTokens }
+      return { accept, countTokens, prompts }
     })
   )
-}
-
-const textPrompt = (prompt: TextPrompt, specialTexts: ReadonlyArray<string>): RenderedPrompt | undefined => {
-  const rendered = prompt.suffix === undefined
-    ? { text: prompt.text, untrusted: prompt.parseSpecial === true ? [] : [[0, prompt.text.length] as const] }
-    : infill(specialTexts, prompt.text, prompt.suffix)
-  return rendered === undefined || prompt.addBos === undefined ? rendered : { ...rendered, addBos: prompt.addBos }
 }
 
 const stopTokens = ({ ignoreEnd, stopTokens }: TokenOptions, endTokens: Int32Array): Int32Array => {

@@ -4,6 +4,7 @@ import { HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../schema/Api.ts"
 import type { GenerationError, RequestRefused } from "../domain/Errors.ts"
 import { chatCompletions } from "./ChatRoute.ts"
+import { completions } from "./CompletionsRoute.ts"
 import { errorDialect, errorResponse } from "./ErrorResponse.ts"
 import { getModel, health, listModels, metrics, openApiDocument } from "./InfoRoutes.ts"
 import { countTokens, hello, messages } from "./MessagesRoute.ts"
@@ -18,6 +19,8 @@ import {
   listInputItems,
   responsesSocket
 } from "./ResponsesRoute.ts"
+
+import { applyTemplate, detokenize, props, renderChat, tokenize } from "./UtilityRoutes.ts"
 
 /** Answers domain errors in the words of the path's dialect, and notes them in the request's record. */
 const answered = <A, R>(effect: Effect.Effect<A, GenerationError | RequestRefused, R>) =>
@@ -37,7 +40,16 @@ const openAiHandlers = HttpApiBuilder.group(Api, "openai", (handlers) =>
   handlers
     .handle("listModels", () => listModels)
     .handleRaw("getModel", ({ params }) => answered(getModel(params.model)))
-    .handleRaw("createChatCompletion", () => answered(chatCompletions)))
+    .handleRaw("createChatCompletion", () => answered(chatCompletions))
+    .handleRaw("createCompletion", () => answered(completions)))
+
+const utilityHandlers = HttpApiBuilder.group(Api, "utility", (handlers) =>
+  handlers
+    .handleRaw("tokenize", () => answered(tokenize))
+    .handleRaw("detokenize", () => answered(detokenize))
+    .handleRaw("applyTemplate", () => answered(applyTemplate))
+    .handleRaw("renderChat", () => answered(renderChat))
+    .handleRaw("props", () => props))
 
 const responsesHandlers = HttpApiBuilder.group(Api, "responses", (handlers) =>
   handlers
@@ -65,7 +77,9 @@ const mashboxHandlers = HttpApiBuilder.group(Api, "mashbox", (handlers) =>
     .handleRaw("openapi", () => openApiDocument))
 
 /** Every route of `Api`, on the router. */
-export const layer = HttpApiBuilder.layer(Api).pipe(Layer.provide([openAiHandlers, responsesHandlers, anthropicHandlers, mashboxHandlers]))
+export const layer = HttpApiBuilder.layer(Api).pipe(
+  Layer.provide([openAiHandlers, responsesHandlers, anthropicHandlers, utilityHandlers, mashboxHandlers])
+)
 
 interface RoutePattern {
   readonly pattern: string

@@ -51,8 +51,7 @@ const bodies: ReadonlyArray<readonly [name: string, body: unknown, param: string
     "response_format",
     "unsupported_parameter"
   ],
-  ["logprobs", { messages, logprobs: true }, "logprobs", "unsupported_parameter"],
-  ["top_logprobs", { messages, top_logprobs: 2 }, "top_logprobs", "unsupported_parameter"],
+  ["top_logprobs without logprobs", { messages, top_logprobs: 2 }, "top_logprobs"],
   ["more choices than slots", { messages, n: 65 }, "n"],
   ["n of 0", { messages, n: 0 }, "n"],
   ["a template variable that is a list", { messages, chat_template_kwargs: { a: [] } }, "chat_template_kwargs.a"],

@@ -1,0 +1,124 @@
+import type { TokenLogprob } from "../../schema/openai/TokenFields.ts"
+import { UnsupportedFeature } from "../domain/Errors.ts"
+import type { TokenOptions } from "../domain/GenerationRequest.ts"
+import type { ScoredToken, TokenLogprobs } from "../domain/Logprobs.ts"
+import type { Finish } from "../domain/OutputEvent.ts"
+import type { WireObject } from "./WireRequest.ts"
+
+/** The decoded `tokenFields` of `schema/openai/TokenFields.ts`. */
+interface TokenFields {
+  readonly min_tokens?: number
+  readonly ignore_eos?: boolean
+  readonly stop_token_ids?: ReadonlyArray<number>
+  readonly include_stop_str_in_output?: boolean
+  readonly skip_special_tokens?: boolean
+  readonly return_token_ids?: boolean
+}
+
+/** What a request says about single tokens; undefined where it says nothing. `topLogprobs`: as its dialect asks for log probabilities. */
+export const tokenOptions = (fields: TokenFields, topLogprobs: number | undefined): TokenOptions | undefined => {
+  const options: TokenOptions = {
+    ...(topLogprobs === undefined ? {} : { topLogprobs }),
+    ...(fields.min_tokens === undefined ? {} : { minTokens: fields.min_tokens }),
+    ...(fields.ignore_eos === undefined ? {} : { ignoreEnd: fields.ignore_eos }),
+    ...(fields.stop_token_ids === undefined ? {} : { stopTokens: fields.stop_token_ids }),
+    ...(fields.include_stop_str_in_output === undefined ? {} : { includeStop: fields.include_stop_str_in_output }),
+    ...(fields.skip_special_tokens === undefined ? {} : { showSpecial: !fields.skip_special_tokens }),
+    ...(fields.return_token_ids === undefined ? {} : { returnTokens: fields.return_token_ids })
+  }
+  return Object.keys(options).length === 0 ? undefined : options
+}
+
+/** Fields of vLLM and llama-server that promise something about the answer which would not hold if they were ignored. */
+const refusedFields: Readonly<Record<string, string>> = {
+  truncate_prompt_tokens: "truncating prompts",
+  prompt_logprobs: "log probabilities of the prompt",
+  use_beam_search: "beam search",
+  structured_outputs: "structured output",
+  guided_json: "structured output",
+  guided_regex: "structured output",
+  guided_choice: "structured output",
+  guided_grammar: "structured output",
+  grammar: "structured output",
+  json_schema: "structured output",
+  prompt_embeds: "embeddings as a prompt"
+}
+
+/** The first field of the body that cannot be ignored and is not supported on any route. */
+export const refusedField = ({ fields }: WireObject): UnsupportedFeature | undefined => {
+  const field = Object.keys(fields).find((name) => Object.hasOwn(refusedFields, name) && fields[name] !== false)
+  return field === undefined
+    ? undefined
+    : new UnsupportedFeature({ message: `${field}: ${refusedFields[field]} is not supported by this version`, field })
+}
+
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** The token's text; bytes that are no whole characters as OpenAI writes them, `\xNN` each, after `prefix`. */
+const tokenText = (bytes: Uint8Array, prefix: string): string => {
+  try {
+    return strict.decode(bytes)
+  } catch {
+    return prefix + Array.from(bytes, (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")
+  }
+}
+
+const scored = ({ bytes, logprob }: ScoredToken) => ({ token: tokenText(bytes, ""), logprob, bytes: Array.from(bytes) })
+
+/** Log probabilities as Chat Completions and Responses word them. */
+export const wireLogprobs = (logprobs: ReadonlyArray<TokenLogprobs>): ReadonlyArray<TokenLogprob> =>
+  logprobs.map((token) => ({ ...scored(token), top_logprobs: token.top.map(scored) }))
+
+/** Log probabilities as the Completions API words them, and where each token begins in its choice's text. */
+export class CompletionsLogprobs {
+  private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+  private readonly alternatives: boolean
+  /** Unicode characters before the next token. */
+  private offset = 0
+
+  /** `alternatives`: whether any were asked for. */
+  constructor(alternatives: boolean) {
+    this.alternatives = alternatives
+  }
+
+  push(logprobs: ReadonlyArray<TokenLogprobs>) {
+    return {
+      tokens: logprobs.map(({ bytes }) => tokenText(bytes, "bytes:")),
+      token_logprobs: logprobs.map(({ logprob }) => logprob),
+      top_logprobs: this.alternatives
+        ? logprobs.map((token) =>
+          Object.fromEntries([...token.top, token].map(({ bytes, logprob }) => [tokenText(bytes, "bytes:"), logprob]))
+        )
+        : null,
+      text_offset: logprobs.map(({ bytes }) => {
+        const { offset } = this
+        this.offset += characters(this.decoder.decode(bytes, { stream: true }))
+        return offset
+      })
+    }
+  }
+}
+
+const characters = (text: string): number => {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
+
+/** Members of an object, to follow others in JSON text. */
+export const members = (object: object): string => {
+  const text = JSON.stringify(object).slice(1, -1)
+  return text === "" ? "" : `,${text}`
+}
+
+/** vLLM's field of an answer, where token ids were asked for. */
+export const promptTokens = (finish: Finish | undefined) => finish?.tokens === undefined ? {} : { prompt_token_ids: finish.tokens.prompt }
+
+/** vLLM's extra fields of a finished choice: what stopped it, and its token ids where they were asked for. */
+export const choiceExtras = ({ stopString, stopToken, tokens }: Finish) => {
+  const reason = stopString ?? stopToken
+  return {
+    ...(reason === undefined ? {} : { stop_reason: reason }),
+    ...(tokens === undefined ? {} : { token_ids: tokens.output })
+  }
+}

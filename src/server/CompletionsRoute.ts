@@ -1,0 +1,62 @@
+import { Clock, Effect } from "effect"
+import { randomUUID } from "node:crypto"
+import * as OpenAiCompletions from "../dialect/OpenAiCompletions.ts"
+import { parse } from "../dialect/WireRequest.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import type { Prompt } from "../domain/GenerationRequest.ts"
+import { ServedModel } from "../domain/ServedModel.ts"
+import { Generation } from "../generation/Generation.ts"
+import type { Prompts } from "../generation/Prompts.ts"
+import { jsonText } from "./Body.ts"
+import { answerChoices } from "./Generating.ts"
+import { RequestRecord, sessionTag } from "./RequestRecord.ts"
+import { randomSeed } from "./Seed.ts"
+
+/** The prompt as text, for answers that begin with it. */
+const promptText = (prompts: Prompts, prompt: Prompt): string => {
+  switch (prompt._tag) {
+    case "Text":
+      return prompt.text
+    case "Tokens":
+      return prompts.textOf(prompt.tokens)
+    case "Chat":
+      return ""
+  }
+}
+
+/** `POST /v1/completions`. */
+export const completions = Effect.gen(function*() {
+  const record = yield* RequestRecord
+  const model = yield* ServedModel
+  const { prompts } = yield* Generation
+  const wire = yield* Effect.fromResult(parse(yield* jsonText))
+  const session = wire.fields["prompt_cache_key"]
+  if (typeof session === "string" && session !== "") record.session = sessionTag(session)
+  const decoded = yield* Effect.fromResult(
+    OpenAiCompletions.decode(wire, { tenant: record.tenant, session: record.session, randomSeed: randomSeed() })
+  )
+  const { bestOf, n, requests } = decoded
+  if (bestOf > n && bestOf > model.slots) {
+    return yield* new InvalidRequest({
+      message: `best_of: this server decodes at most ${model.slots} choices at a time`,
+      field: "best_of"
+    })
+  }
+  const head: OpenAiCompletions.CompletionHead = {
+    id: `cmpl-${randomUUID().replaceAll("-", "")}`,
+    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+    model: model.id,
+    seed: requests[0]?.sampling.seed ?? 0,
+    n,
+    bestOf,
+    echo: decoded.echo ? requests.map(({ prompt }) => promptText(prompts, prompt)) : undefined,
+    logprobs: decoded.logprobs
+  }
+  return yield* answerChoices({
+    requests,
+    stream: decoded.stream,
+    ignored: decoded.ignored,
+    encoder: () => OpenAiCompletions.chunks(head, decoded.includeUsage, requests.length * n),
+    whole: (choices) => OpenAiCompletions.completion(head, choices)
+  })
+})

@@ -1,0 +1,124 @@
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { AppliedTemplate, DetokenizeResponse, Props, RenderedChat, TokenizeResponse } from "../../schema/mashbox/Utilities.ts"
+import * as Utilities from "../dialect/Utilities.ts"
+import { parse } from "../dialect/WireRequest.ts"
+import { InvalidRequest, ModelNotFound } from "../domain/Errors.ts"
+import { greedy } from "../domain/Sampling.ts"
+import { isNamed, ServedModel } from "../domain/ServedModel.ts"
+import { Engine } from "../engine/Engine.ts"
+import { Generation } from "../generation/Generation.ts"
+import { jsonText } from "./Body.ts"
+
+const body = Effect.flatMap(jsonText, (text) => Effect.fromResult(parse(text)))
+
+const json = (value: object, ignored: ReadonlyArray<string> = []) =>
+  HttpServerResponse.text(JSON.stringify(value), {
+    contentType: "application/json",
+    headers: ignored.length === 0 ? {} : { "x-mashbox-ignored": ignored.join(", ") }
+  })
+
+const checkModel = Effect.fnUntraced(function*(name: string | undefined) {
+  if (name !== undefined && !isNamed(yield* ServedModel, name)) return yield* new ModelNotFound({ model: name })
+})
+
+const contextLength = Effect.gen(function*() {
+  const status = yield* (yield* Engine).status
+  return status._tag === "Ready" ? status.model.contextLength : (yield* ServedModel).contextLength
+})
+
+/** A token's text, or its bytes where they are no whole characters, as llama-server gives them. */
+const piece = (bytes: Uint8Array): string | ReadonlyArray<number> => {
+  const text = Buffer.from(bytes).toString()
+  return Buffer.from(text).equals(bytes) ? text : Array.from(bytes)
+}
+
+/** `POST /tokenize`. */
+export const tokenize = Effect.gen(function*() {
+  const { prompts } = yield* Generation
+  const { model, pieces, prompt, texts } = yield* Effect.fromResult(Utilities.tokenize(yield* body))
+  yield* checkModel(model)
+  const ids = Array.from((yield* prompts.encode(prompt)).tokens)
+  const answer: TokenizeResponse = {
+    count: ids.length,
+    max_model_len: yield* contextLength,
+    tokens: pieces ? ids.map((id) => ({ id, piece: piece(prompts.bytesOf(id)) })) : ids,
+    token_strs: texts ? ids.map((id) => Buffer.from(prompts.bytesOf(id)).toString()) : null
+  }
+  return json(answer)
+})
+
+/** `POST /detokenize`. */
+export const detokenize = Effect.gen(function*() {
+  const { prompts } = yield* Generation
+  const { model, tokens } = yield* Effect.fromResult(Utilities.detokenize(yield* body))
+  yield* checkModel(model)
+  const outside = tokens.findIndex((token) => token >= prompts.vocabularySize)
+  if (outside >= 0) {
+    const field = `tokens.${outside}`
+    return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${prompts.vocabularySize} tokens`, field })
+  }
+  const text = prompts.textOf(tokens)
+  const answer: DetokenizeResponse = { prompt: text, content: text }
+  return json(answer)
+})
+
+const chat = Effect.gen(function*() {
+  const decoded = yield* Effect.fromResult(Utilities.conversation(yield* body))
+  yield* checkModel(decoded.model)
+  return decoded
+})
+
+/** `POST /apply-template`: the prompt alone, as llama-server gives it. */
+export const applyTemplate = Effect.gen(function*() {
+  const { prompts } = yield* Generation
+  const { conversation, ignored } = yield* chat
+  const answer: AppliedTemplate = { prompt: yield* prompts.render(conversation) }
+  return json(answer, ignored)
+})
+
+/** `POST /v1/chat/completions/render`: the prompt and its tokens. */
+export const renderChat = Effect.gen(function*() {
+  const { prompts } = yield* Generation
+  const model = yield* ServedModel
+  const { conversation, ignored } = yield* chat
+  const answer: RenderedChat = {
+    prompt: yield* prompts.render(conversation),
+    prompt_token_ids: Array.from((yield* prompts.encode({ _tag: "Chat", conversation })).tokens),
+    model: model.id
+  }
+  return json(answer, ignored)
+})
+
+/** `GET /props`. */
+export const props = Effect.gen(function*() {
+  const model = yield* ServedModel
+  const { prompts } = yield* Generation
+  const status = yield* (yield* Engine).status
+  const answer: Props = {
+    default_generation_settings: {
+      n_ctx: yield* contextLength,
+      params: {
+        temperature: greedy.temperature,
+        top_k: greedy.topK,
+        top_p: greedy.topP,
+        min_p: greedy.minP,
+        repeat_penalty: greedy.repetitionPenalty,
+        repeat_last_n: greedy.repetitionWindow,
+        frequency_penalty: greedy.frequencyPenalty,
+        presence_penalty: greedy.presencePenalty,
+        n_predict: -1,
+        stream: false
+      }
+    },
+    total_slots: status._tag === "Ready" ? status.model.slots : model.slots,
+    model_alias: model.id,
+    model_path: model.weights,
+    modalities: { vision: false, audio: false },
+    chat_template: model.chatTemplate ?? "",
+    bos_token: prompts.bos ?? "",
+    eos_token: prompts.eos ?? "",
+    build_info: "mashbox"
+  }
+  return json(answer)
+})
