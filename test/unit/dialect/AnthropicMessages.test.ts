@@ -4,6 +4,7 @@ import { MessagesRequest } from "../../../schema/anthropic/MessagesRequest.ts"
 import * as AnthropicMessages from "../../../src/dialect/AnthropicMessages.ts"
 import * as ReasoningCarrier from "../../../src/dialect/ReasoningCarrier.ts"
 import { parse } from "../../../src/dialect/WireRequest.ts"
+import type { Message } from "../../../src/domain/Conversation.ts"
 import type { GenerationRequest } from "../../../src/domain/GenerationRequest.ts"
 import { greedy } from "../../../src/domain/Sampling.ts"
 
@@ -217,7 +218,7 @@ describe("messages", () => {
   it("drops Claude Code's billing header, wherever it shares its text", () => {
     const header = "x-anthropic-billing-header: cc_version=2.1.332.9ea; cc_entrypoint=cli;"
     const system = (value: unknown) => conversation({ system: value }).messages
-    const brief = [{ role: "system", content: "be brief" }, { role: "user", content: "hi" }]
+    const brief: ReadonlyArray<Message> = [{ role: "system", content: "be brief" }, { role: "user", content: "hi" }]
     assert.deepStrictEqual(system([text(header), text("be brief")]), brief)
     assert.deepStrictEqual(system(`${header}\n\nbe brief`), brief)
     assert.deepStrictEqual(system([text(header)]), [{ role: "user", content: "hi" }])
@@ -302,7 +303,7 @@ describe("messages", () => {
   it("takes thinking from the signature where its text was omitted, and any other signature", () => {
     const thinking = (signature: unknown, shown: string) =>
       messages({ role: "user", content: "a" }, blocks("assistant", { type: "thinking", thinking: shown, signature }, text("b")))[1]
-    const reasoned = (reasoning: string) => ({ role: "assistant", content: "b", reasoning })
+    const reasoned = (reasoning: string): Message => ({ role: "assistant", content: "b", reasoning })
     assert.deepStrictEqual(thinking(ReasoningCarrier.seal("so – \n✓"), ""), reasoned("so – \n✓"))
     for (const signature of ["", null, "c2lnMQ==", ReasoningCarrier.plain, `${ReasoningCarrier.plain}.%%%`, "x".repeat(10_000)]) {
       assert.deepStrictEqual(thinking(signature, "shown"), reasoned("shown"))
