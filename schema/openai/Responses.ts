@@ -244,6 +244,7 @@ export const ResponseStreamEvent = Schema.Struct({
   content_index: Schema.optionalKey(Schema.Int.annotate({ description: "Part number." })),
   summary_index: Schema.optionalKey(Schema.Int.annotate({ description: "Summary part number." })),
   delta: Schema.optionalKey(Schema.String.annotate({ description: "New text or arguments." })),
+  logprobs: Schema.optionalKey(Schema.Array(Schema.Unknown).annotate({ description: "Of the new text, or of the whole text." })),
   text: Schema.optionalKey(Schema.String.annotate({ description: "Whole text (done events)." })),
   part: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "Content part." })),
   name: Schema.optionalKey(Schema.String.annotate({ description: "Tool name (function_call_arguments.done)." })),
