@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { ChatCompletion, ChatCompletionChunk } from "../../../schema/openai/Chat.ts"
+import { ChatCompletion, type ChatCompletionChunk } from "../../../schema/openai/Chat.ts"
 import type { NativeSubmit } from "../../../src/engine/Native.ts"
 import type { ScriptedAnswer } from "../../../src/engine/ScriptedScheduler.ts"
+import { type ChatExpectation, checkChatStream } from "../../support/ChatStreamChecker.ts"
 import { answerOf, errorOf, events, eventually, harness, textOf, tokensOf, user } from "./harness.ts"
 
 const says = (text: string) => ({ answer: () => ({ tokens: tokensOf(text) }) })
@@ -11,8 +12,8 @@ const endless = function*() {
   while (true) yield "x".charCodeAt(0)
 }
 
-const isChunk = Schema.is(ChatCompletionChunk)
-const chunksOf = (body: string) => events(body).filter(isChunk)
+/** Chunks of a stream that ended, checked. */
+const chunksOf = (body: string, expectation: ChatExpectation = {}) => checkChatStream(body, expectation).chunks
 const contentOf = (chunks: ReadonlyArray<ChatCompletionChunk>) => chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("")
 const reasoningOf = (chunks: ReadonlyArray<ChatCompletionChunk>) =>
   chunks.map((chunk) => chunk.choices[0]?.delta.reasoning_content ?? "").join("")
@@ -156,7 +157,7 @@ describe("stream", () => {
       assert.strictEqual(response.headers.get("content-type"), "text/event-stream")
       const body = yield* Effect.promise(() => response.text())
       const all = events(body)
-      const chunks = chunksOf(body)
+      const chunks = chunksOf(body, { includeUsage: true })
       assert.strictEqual(all.length, chunks.length + 1)
       assert.strictEqual(all.at(-1), "[DONE]")
       assert.deepStrictEqual(chunks[0]?.choices[0]?.delta, { role: "assistant", content: "" })
@@ -282,7 +283,7 @@ describe("stream", () => {
       const comments = (text: string) => events(text).filter((event) => event === ": keep-alive").length
       const { reader, text } = yield* Effect.promise(() => readUntil(response, (text) => comments(text) >= 2))
       assert.strictEqual(comments(text), 2)
-      assert.strictEqual(chunksOf(text).length, 1)
+      assert.strictEqual(events(text).length, 3)
       yield* Effect.promise(() => reader.cancel())
     }))
 
