@@ -65,7 +65,8 @@ const refuse = (body: CompletionRequest, asked: ReadonlyArray<Prompt>, bestOf: n
   if (bestOf < n) return invalid("best_of", `must be at least n, which is ${n}`)
   if (bestOf > n && body.stream === true) return invalid("best_of", "the best of several continuations cannot be streamed")
   if (asked.length * bestOf > mostChoices) {
-    return invalid("prompt", `at most ${mostChoices} continuations, over all prompts, can be asked for at a time`)
+    const field = asked.length > 1 ? "prompt" : bestOf > n ? "best_of" : "n"
+    return invalid(field, `at most ${mostChoices} continuations, over all prompts, can be asked for at a time`)
   }
   if (body.suffix !== undefined && body.suffix !== "" && asked.some((prompt) => prompt._tag === "Tokens")) {
     return invalid("suffix", "prompts of token ids have no place for it")

@@ -76,9 +76,10 @@ const details = (error: GenerationError | RequestRefused): Details => {
       return {
         status: 400,
         type: "invalid_request_error",
-        message:
-          `This model's maximum context length is ${error.contextLength} tokens. However, your messages resulted in ${error.promptTokens} tokens. Please reduce the length of the messages.`,
-        param: "messages",
+        message: `This model's maximum context length is ${error.contextLength} tokens. However, your ${
+          error.field ?? "messages"
+        } resulted in ${error.promptTokens} tokens. Please reduce the length of the ${error.field ?? "messages"}.`,
+        param: error.field ?? "messages",
         code: "context_length_exceeded"
       }
     case "ModelNotFound":

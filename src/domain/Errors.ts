@@ -32,7 +32,9 @@ export class UnsupportedFeature extends Schema.TaggedError<UnsupportedFeature>()
 /** Prompt and output do not fit the context; nothing was truncated. */
 export class ContextTooLong extends Schema.TaggedError<ContextTooLong>()("ContextTooLong", {
   promptTokens: Schema.Int,
-  contextLength: Schema.Int
+  contextLength: Schema.Int,
+  /** Where the prompt stands in the request, where it is no conversation. */
+  field: Schema.optionalKey(Schema.String)
 }) {}
 
 /** The model id is not the one this server runs. */

@@ -93,7 +93,10 @@ export class Generation extends Context.Service<Generation, {
         }
         const { startsInReasoning, tokens } = yield* prompts.encode(request.prompt)
         const { contextLength } = status.model
-        if (tokens.length >= contextLength) return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength })
+        if (tokens.length >= contextLength) {
+          const field = promptField === "messages" ? {} : { field: promptField }
+          return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength, ...field })
+        }
         if (tokens.length === 0) {
           return yield* new InvalidRequest({ message: `${promptField}: the prompt is empty`, field: promptField })
         }
