@@ -7,7 +7,8 @@ const maxDepth = 64
 const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** A JSON object. */
-export const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value)
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** A request body that parsed as a JSON object. */
 export interface WireObject {

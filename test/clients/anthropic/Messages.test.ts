@@ -1,4 +1,4 @@
-import Anthropic from "@anthropic-ai/sdk"
+import Anthropic, { APIError, APIUserAbortError, AuthenticationError, BadRequestError, NotFoundError } from "@anthropic-ai/sdk"
 import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -135,7 +135,7 @@ describe("the official @anthropic-ai/sdk package", () => {
       const page = await client.models.list({ limit: 1000 })
       assert.deepStrictEqual(page.data.map(({ id, type }) => [id, type]), [["demo/model", "model"]])
       assert.strictEqual((await client.models.retrieve("demo/model")).display_name, "demo/model")
-      assert.instanceOf(await rejection(client.models.retrieve("other")), Anthropic.NotFoundError)
+      assert.instanceOf(await rejection(client.models.retrieve("other")), NotFoundError)
     }))
 
   it.live("errors arrive as the SDK's own classes", () =>
@@ -144,14 +144,14 @@ describe("the official @anthropic-ai/sdk package", () => {
       const keyed = new Anthropic({ baseURL: server.url, apiKey: "sk-right", maxRetries: 0 })
       yield* Effect.promise(async () => {
         const wrong = await rejection(clientOf(server).messages.create({ ...base, messages: hi }))
-        assert.instanceOf(wrong, Anthropic.AuthenticationError)
+        assert.instanceOf(wrong, AuthenticationError)
         const bad = await rejection(keyed.messages.create({ ...base, messages: hi, tool_choice: { type: "any" }, tools: [weather] }))
-        assert(bad instanceof Anthropic.BadRequestError)
+        assert(bad instanceof BadRequestError)
         assert.strictEqual(bad.type, "invalid_request_error")
         assert.match(bad.requestID ?? "", /^req_/)
         assert.include(bad.message, "tool_choice: ")
         const batches = await rejection(keyed.messages.batches.create({ requests: [] }))
-        assert.instanceOf(batches, Anthropic.NotFoundError)
+        assert.instanceOf(batches, NotFoundError)
         assert.strictEqual(textIn(await keyed.messages.create({ ...base, messages: hi })), "ok")
       })
     }))
@@ -167,7 +167,7 @@ describe("the official @anthropic-ai/sdk package", () => {
       }
     }, async (client) => {
       const error = await rejection(client.messages.stream({ ...base, messages: hi }).finalMessage())
-      assert(error instanceof Anthropic.APIError)
+      assert(error instanceof APIError)
       assert.include(error.message, "Server error: the engine ran out of memory.")
     }))
 
@@ -200,7 +200,7 @@ describe("the official @anthropic-ai/sdk package", () => {
     }, async (client, server) => {
       const stream = client.messages.stream({ ...base, max_tokens: 1_000_000, messages: hi })
       stream.on("text", () => stream.abort())
-      assert.instanceOf(await rejection(stream.finalMessage()), Anthropic.APIUserAbortError)
+      assert.instanceOf(await rejection(stream.finalMessage()), APIUserAbortError)
       while (server.engine.running() > 0) await new Promise((resolve) => setImmediate(resolve))
       assert.strictEqual(server.engine.cancelled.length, 1)
     }))
