@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { count, inertFields, samplingFields, streamFields } from "./Common.ts"
+import { count, inertFields, samplingFields, streamFields, Usage } from "./Common.ts"
 import { InputItem, ResponsesTool } from "./ResponsesItems.ts"
 
 const inert = (description: string) => Schema.optionalKey(Schema.Unknown).annotateKey({ description })
@@ -170,7 +170,8 @@ const ResponsesUsage = Schema.Struct({
   }),
   output_tokens: Schema.Int.annotate({ description: "New tokens, reasoning included." }),
   output_tokens_details: Schema.Struct({ reasoning_tokens: Schema.Int.annotate({ description: "New tokens spent on reasoning." }) }),
-  total_tokens: Schema.Int.annotate({ description: "Sum." })
+  total_tokens: Schema.Int.annotate({ description: "Sum." }),
+  timings: Usage.fields.timings
 }).annotate({ identifier: "ResponsesUsage" })
 export type ResponsesUsage = typeof ResponsesUsage.Type
 

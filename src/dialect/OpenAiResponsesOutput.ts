@@ -2,6 +2,7 @@ import type { OutputItem, ResponseObject, ResponsesUsage } from "../../schema/op
 import type { Output } from "../domain/Output.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
+import { cacheTimings } from "./OpenAiUsage.ts"
 
 /** What a response repeats of its request. */
 export interface Echo extends
@@ -79,7 +80,8 @@ export const wireUsage = (usage: Usage): ResponsesUsage => ({
   input_tokens_details: { cached_tokens: usage.cachedTokens },
   output_tokens: usage.completionTokens,
   output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
-  total_tokens: usage.promptTokens + usage.completionTokens
+  total_tokens: usage.promptTokens + usage.completionTokens,
+  timings: cacheTimings(usage)
 })
 
 /** The id of an item, or of another part of one response: `prefix_` and the response's own digits and a number. */

@@ -80,46 +80,37 @@ export class ToolSet {
   }
 
   private addOne(tool: Fields, path: string, namespace: string | undefined): Result.Result<void, InvalidRequest | UnsupportedFeature> {
-    const self = this
-    return Result.gen(function*() {
-      switch (tool["type"]) {
-        case "function": {
-          const { description, name, parameters, strict } = yield* decodeFunction(tool, path)
+    switch (tool["type"]) {
+      case "function":
+        return Result.flatMap(decodeFunction(tool, path), ({ description, name, parameters, strict }) => {
           if (strict === true) {
             const field = `${path}.strict`
-            return yield* Result.fail(
-              new UnsupportedFeature({ message: `${field}: strict arguments are not supported by this version`, field })
-            )
+            const message = `${field}: strict arguments are not supported by this version`
+            return Result.fail(new UnsupportedFeature({ message, field }))
           }
-          self.define({ kind: "function", name, namespace }, {
+          this.define({ kind: "function", name, namespace }, {
             ...(description === undefined || description === null ? {} : { description: description.toWellFormed() }),
             ...(parameters === undefined || parameters === null ? {} : { parameters })
           })
-          return
-        }
-        case "custom": {
-          const { description, format, name } = yield* decodeCustom(tool, path)
-          if (format !== undefined && format !== null && format.type !== "text") self.ignored.push(`${path}.format`)
+          return Result.void
+        })
+      case "custom":
+        return Result.map(decodeCustom(tool, path), ({ description, format, name }) => {
+          if (format !== undefined && format !== null && format.type !== "text") this.ignored.push(`${path}.format`)
           const text = customDescription(description, format)
-          self.define({ kind: "custom", name, namespace }, {
+          this.define({ kind: "custom", name, namespace }, {
             ...(text === undefined ? {} : { description: text }),
             parameters: customParameters
           })
-          return
-        }
-        case "namespace": {
-          if (namespace !== undefined) {
-            const message = `${path}: a namespace cannot hold another one`
-            return yield* Result.fail(new InvalidRequest({ message, field: path }))
-          }
-          const { name, tools } = yield* decodeNamespace(tool, path)
-          yield* self.add(tools, `${path}.tools`, name)
-          return
-        }
-        default:
-          self.ignored.push(path)
-      }
-    })
+        })
+      case "namespace":
+        return namespace === undefined
+          ? Result.flatMap(decodeNamespace(tool, path), ({ name, tools }) => this.add(tools, `${path}.tools`, name))
+          : Result.fail(new InvalidRequest({ message: `${path}: a namespace cannot hold another one`, field: path }))
+      default:
+        this.ignored.push(path)
+        return Result.void
+    }
   }
 
   private define(target: ToolTarget, tool: Omit<Tool, "name">): void {

@@ -1,15 +1,18 @@
 import type { Usage as WireUsage } from "../../schema/openai/Common.ts"
 import type { Usage } from "../domain/Usage.ts"
 
+/** What the prefix cache did for a request. */
+export const cacheTimings = (usage: Usage) => ({
+  agent_turn_cache_hit: usage.agentTurnCacheHit ?? false,
+  cached_prefix_tokens: usage.cachedTokens,
+  prefilled_tokens: usage.promptTokens - usage.cachedTokens
+})
+
 /** Usage as the Chat Completions and Completions APIs word it. */
 export const wireUsage = (usage: Usage): WireUsage => ({
   prompt_tokens: usage.promptTokens,
   completion_tokens: usage.completionTokens,
   total_tokens: usage.promptTokens + usage.completionTokens,
   prompt_tokens_details: { cached_tokens: usage.cachedTokens },
-  timings: {
-    agent_turn_cache_hit: usage.agentTurnCacheHit ?? false,
-    cached_prefix_tokens: usage.cachedTokens,
-    prefilled_tokens: usage.promptTokens - usage.cachedTokens
-  }
+  timings: cacheTimings(usage)
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import OpenAI from "openai"
+import OpenAI, { BadRequestError, NotFoundError } from "openai"
 import { type Harness, harness, type HarnessOptions, textOf, tokensOf } from "../../unit/server/harness.ts"
 
 const clientOf = (server: Harness) => new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "unused", maxRetries: 0 })
@@ -98,7 +98,7 @@ describe("the official openai package", () => {
       assert.deepStrictEqual(items, ["message"])
       await client.responses.delete(id)
       const error = await client.responses.retrieve(id).catch((cause: unknown) => cause)
-      assert.instanceOf(error, OpenAI.NotFoundError)
+      assert.instanceOf(error, NotFoundError)
     }))
 
   it.live("pages of input items", () =>
@@ -145,17 +145,17 @@ describe("the official openai package", () => {
   it.live("errors carry message, type, param and code", () =>
     using(says("x"), async (client) => {
       const error = await client.responses.create({ model, input: "x", background: true }).catch((cause: unknown) => cause)
-      assert.instanceOf(error, OpenAI.BadRequestError)
+      assert.instanceOf(error, BadRequestError)
       assert.strictEqual(error.param, "background")
       assert.strictEqual(error.code, "unsupported_parameter")
       assert.strictEqual(error.type, "invalid_request_error")
       assert.isString(error.requestID)
       const missing = await client.responses.create({ model: "other", input: "x" }).catch((cause: unknown) => cause)
-      assert.instanceOf(missing, OpenAI.NotFoundError)
+      assert.instanceOf(missing, NotFoundError)
       const cancelled = await client.responses.cancel("resp_none").catch((cause: unknown) => cause)
-      assert.instanceOf(cancelled, OpenAI.NotFoundError)
+      assert.instanceOf(cancelled, NotFoundError)
       const compacted = await client.responses.compact({ model, input: "x" }).catch((cause: unknown) => cause)
-      assert.instanceOf(compacted, OpenAI.BadRequestError)
+      assert.instanceOf(compacted, BadRequestError)
     }))
 
   it.live("a limit ends the stream with an incomplete response", () =>

@@ -102,7 +102,8 @@ describe("the stream of a response", () => {
       input_tokens_details: { cached_tokens: 4 },
       output_tokens: 6,
       output_tokens_details: { reasoning_tokens: 2 },
-      total_tokens: 16
+      total_tokens: 16,
+      timings: { agent_turn_cache_hit: false, cached_prefix_tokens: 4, prefilled_tokens: 6 }
     })
   })
 

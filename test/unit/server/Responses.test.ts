@@ -81,7 +81,8 @@ describe("one body", () => {
           input_tokens_details: { cached_tokens: 3 },
           output_tokens: 6,
           output_tokens_details: { reasoning_tokens: 0 },
-          total_tokens: input + 6
+          total_tokens: input + 6,
+          timings: { agent_turn_cache_hit: false, cached_prefix_tokens: 3, prefilled_tokens: input - 3 }
         },
         user: "u",
         metadata: { a: "b" }
