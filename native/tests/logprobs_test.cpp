@@ -2,9 +2,7 @@
 #include "test.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -70,21 +68,6 @@ const Test hostile{"logprobs: NaN and infinite logits give numbers that JSON can
   check(reader.read(std::vector<float>{-Infinity, -Infinity}, 0, 0).chosen == LeastLogprob, "no distribution");
   check(std::abs(reader.read(std::vector<float>{Infinity, 1, Infinity}, 2, 0).chosen + std::log(2.0f)) < 1e-6f, "infinities share it");
   check(reader.read({}, 0, 5).top.empty());
-}};
-
-const Test time{"logprobs: time per token at 151 936 logits (printed)", [] {
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal(0, 3);
-  std::vector<float> logits(151'936);
-  for (float& x : logits) x = normal(random);
-  LogprobReader reader;
-  double best = Infinity;
-  for (int i = 0; i < 20; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    reader.read(logits, i, 20);
-    best = std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
-  }
-  std::printf("    20 alternatives: %.0f us\n", best);
 }};
 
 } // namespace

@@ -4,9 +4,7 @@
 #include "test.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -287,39 +285,5 @@ const Test seeds{"sampler: the same seed and index give the same token, whatever
 }};
 
 /// Prints, rather than bounds, the time per token at a Qwen-sized vocabulary: a bound would test the machine.
-const Test speed{"sampler: time per token at 151 936 logits (printed)", [] {
-  std::mt19937 random(9);
-  const auto flat = randomLogits(random, 151'936, 2.5f);
-  auto peaked = flat;
-  for (size_t i = 0; i < 30; ++i) peaked[i * 5000] = 22 - 0.3f * static_cast<float>(i);
-  const std::vector<int32_t> history(256, 17);
-  struct Chain {
-    const char* name;
-    Sampling sampling;
-    const std::vector<float>& logits;
-  };
-  const Chain chains[] = {
-    {"greedy", {}, peaked},
-    {"softmax", {.temperature = 0.8f}, peaked},
-    {"top_k 40", {.temperature = 0.8f, .topK = 40}, peaked},
-    {"top_k 40, top_p, min_p", {.temperature = 0.8f, .topK = 40, .topP = 0.95f, .minP = 0.05f}, peaked},
-    {"top_p 0.95, peaked", {.temperature = 0.8f, .topP = 0.95f}, peaked},
-    {"top_p 0.95, flat", {.temperature = 0.8f, .topP = 0.95f}, flat},
-    {"top_p 0.95, flat, hot", {.temperature = 5, .topP = 0.95f}, flat},
-    {"min_p 0.05", {.temperature = 0.8f, .minP = 0.05f}, peaked},
-    {"penalties, top_p, peaked", {.temperature = 0.8f, .topP = 0.95f, .repetitionPenalty = 1.1f, .presencePenalty = 0.5f}, peaked},
-  };
-  for (const auto& [name, sampling, logits] : chains) {
-    Sampler sampler(sampling);
-    double best = 1e9;
-    for (uint64_t i = 0; i < 20; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      const int32_t token = sampler.sample(logits, history, i);
-      best = std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
-      check(token >= 0 && token < 151'936);
-    }
-    std::printf("        %-24s %7.1f us\n", name, best);
-  }
-}};
 
 } // namespace
