@@ -34,7 +34,10 @@ const partialTagLength = (text: string, tag: string): number => {
 export class ReasoningSplitter {
   private state: "start" | "reasoning" | "gap" | "text"
   private closing: string = tagPairs[0][1]
+  /** What may be the beginning of a tag. */
   private held = ""
+  /** White space before it that may be dropped. */
+  private space = ""
   private emittedReasoning = false
   private readonly onText: (text: string) => void
   private readonly onReasoning: (text: string) => void
@@ -43,11 +46,6 @@ export class ReasoningSplitter {
     this.state = startsInReasoning ? "reasoning" : "start"
     this.onText = onText
     this.onReasoning = onReasoning
-  }
-
-  /** Between a pair of tags. */
-  get inReasoning(): boolean {
-    return this.state === "reasoning"
   }
 
   push(piece: string): void {
@@ -63,40 +61,35 @@ export class ReasoningSplitter {
   end(): void {
     const rest = this.held
     this.held = ""
-    if (this.state === "reasoning") this.emitReasoning(withoutTrailingBreaks(rest))
-    else if (this.state === "start" && rest !== "") this.onText(rest)
+    if (this.state === "reasoning") this.addReasoning(rest)
+    else if (this.state === "start" && this.space + rest !== "") this.onText(this.space + rest)
     this.state = "text"
   }
 
   private open(): void {
     const body = this.held.trimStart()
+    this.space += this.held.slice(0, this.held.length - body.length)
+    this.held = body
     if (body === "") return
     for (const [opening, closing] of tagPairs) {
       if (body.startsWith(opening)) {
         this.closing = closing
         this.held = body.slice(opening.length)
+        this.space = ""
         this.state = "reasoning"
         return
       }
       if (opening.startsWith(body)) return
     }
-    this.releaseText(this.held)
+    this.releaseText(this.space + body)
   }
 
   private reason(): void {
     const end = this.held.indexOf(this.closing)
-    if (end >= 0) {
-      const rest = this.held.slice(end + this.closing.length)
-      this.emitReasoning(withoutTrailingBreaks(this.held.slice(0, end)))
-      this.held = rest
-      this.state = "gap"
-      return
-    }
-    const ready = this.held.length - partialTagLength(this.held, this.closing)
-    const text = withoutTrailingBreaks(this.held.slice(0, ready))
-    if (text === "" || (!this.emittedReasoning && text.trim() === "")) return
-    this.held = this.held.slice(text.length)
-    this.emitReasoning(text)
+    const ready = end >= 0 ? end : this.held.length - partialTagLength(this.held, this.closing)
+    this.addReasoning(this.held.slice(0, ready))
+    this.held = this.held.slice(end >= 0 ? end + this.closing.length : ready)
+    if (end >= 0) this.state = "gap"
   }
 
   private skipGap(): void {
@@ -111,9 +104,15 @@ export class ReasoningSplitter {
     this.onText(text)
   }
 
-  private emitReasoning(text: string): void {
-    const own = this.emittedReasoning ? text : withoutLeadingBreaks(text)
-    if (own === "" || (!this.emittedReasoning && own.trim() === "")) return
+  private addReasoning(text: string): void {
+    const body = this.emittedReasoning ? withoutTrailingBreaks(text) : text.trim()
+    if (body === "") {
+      this.space += text
+      return
+    }
+    const all = this.emittedReasoning ? this.space + text : withoutLeadingBreaks(this.space + text)
+    const own = withoutTrailingBreaks(all)
+    this.space = all.slice(own.length)
     this.emittedReasoning = true
     this.onReasoning(own)
   }
