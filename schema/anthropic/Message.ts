@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Timings } from "../openai/Common.ts"
+import { CacheTimings, PromptProgress, Timings } from "../openai/Common.ts"
 import { AnthropicError } from "./Error.ts"
 
 const index = Schema.Int.annotate({ description: "Content block number." })
@@ -31,7 +31,7 @@ export const MessageUsage = Schema.Struct({
   }),
   cache_creation_input_tokens: Schema.Int.annotate({ description: "Always 0." }),
   output_tokens: Schema.Int.annotate({ description: "New tokens." }),
-  timings: Schema.optionalKey(Timings)
+  timings: Schema.optionalKey(Schema.Struct({ ...Timings.fields, ...CacheTimings.fields }))
 }).annotate({ identifier: "MessageUsage" })
 export type MessageUsage = typeof MessageUsage.Type
 
@@ -55,7 +55,7 @@ export type Message = typeof Message.Type
 
 export const MessageStreamEvent = Schema.Union([
   Schema.Struct({ type: Schema.Literal("message_start"), message: Message }),
-  Schema.Struct({ type: Schema.Literal("ping") }),
+  Schema.Struct({ type: Schema.Literal("ping"), prompt_progress: Schema.optionalKey(PromptProgress) }),
   Schema.Struct({ type: Schema.Literal("content_block_start"), index, content_block: ContentBlock }),
   Schema.Struct({
     type: Schema.Literal("content_block_delta"),

@@ -169,6 +169,12 @@ export const MessagesRequest = Schema.Struct({
   ...promptFields,
   stream: streamFields.stream,
   ...samplingFields,
+  return_progress: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "In a stream, ping events with prompt_progress tell how far the prompt is prefilled (llama-server's name).",
+      default: false
+    })
+  ),
   output_format: Schema.optionalKey(Schema.Unknown).annotateKey({
     description: "Not supported: structured output, answered with 400."
   }),

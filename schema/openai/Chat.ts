@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { count, inertFields, samplingFields, streamFields, Timings, Usage } from "./Common.ts"
+import { count, inertFields, PromptProgress, samplingFields, streamFields, Timings, Usage } from "./Common.ts"
 import { stopReason, tokenFields, tokenIds, TokenLogprob, topLogprobs } from "./TokenFields.ts"
 
 const ToolCall = Schema.Struct({
@@ -246,11 +246,7 @@ export const ChatCompletionChunk = Schema.Struct({
   usage: Schema.optionalKey(Usage),
   timings: Schema.optionalKey(Timings),
   prompt_progress: Schema.optionalKey(
-    Schema.Struct({
-      total: Schema.Int.annotate({ description: "Prompt tokens." }),
-      processed: Schema.Int.annotate({ description: "Of them, those in the KV cache by now." }),
-      time_ms: Schema.Int.annotate({ description: "Milliseconds since the run started." })
-    }).annotate({ description: "With return_progress, on chunks with an empty delta: how far the prompt is prefilled." })
+    PromptProgress.annotate({ description: "With return_progress, on chunks with an empty delta: how far the prompt is prefilled." })
   )
 }).annotate({
   identifier: "ChatCompletionChunk",

@@ -102,6 +102,13 @@ export const streamFields = {
   )
 }
 
+/** How far a prompt is prefilled. */
+export const PromptProgress = Schema.Struct({
+  total: Schema.Int.annotate({ description: "Prompt tokens." }),
+  processed: Schema.Int.annotate({ description: "Of them, those in the KV cache by now." }),
+  time_ms: Schema.Int.annotate({ description: "Milliseconds since the run started." })
+})
+
 /** Server timings, the fields of llama-server's timings block. */
 export const Timings = Schema.Struct({
   prompt_n: Schema.Int.annotate({ description: "Prompt tokens prefilled (not served from the prefix cache)." }),
@@ -117,6 +124,13 @@ export const Timings = Schema.Struct({
 }).annotate({ identifier: "ChatTimings", description: "Server timings, the fields of llama-server's timings block." })
 export type Timings = typeof Timings.Type
 
+/** What the prefix cache did for a request. */
+export const CacheTimings = Schema.Struct({
+  agent_turn_cache_hit: Schema.Boolean.annotate({ description: "The restored prefix includes a generated agent turn." }),
+  cached_prefix_tokens: Schema.Int.annotate({ description: "Prompt tokens restored from the prefix cache." }),
+  prefilled_tokens: Schema.Int.annotate({ description: "Prompt tokens computed for this request." })
+}).annotate({ description: "What the prefix cache did." })
+
 export const Usage = Schema.Struct({
   prompt_tokens: Schema.Int.annotate({ description: "Prompt tokens." }),
   completion_tokens: Schema.Int.annotate({ description: "New tokens." }),
@@ -124,13 +138,7 @@ export const Usage = Schema.Struct({
   prompt_tokens_details: Schema.optionalKey(
     Schema.Struct({ cached_tokens: Schema.Int.annotate({ description: "Prompt tokens served from the prefix cache." }) })
   ),
-  timings: Schema.optionalKey(
-    Schema.Struct({
-      agent_turn_cache_hit: Schema.Boolean.annotate({ description: "The restored prefix includes a generated agent turn." }),
-      cached_prefix_tokens: Schema.Int.annotate({ description: "Prompt tokens restored from the prefix cache." }),
-      prefilled_tokens: Schema.Int.annotate({ description: "Prompt tokens computed for this request." })
-    }).annotate({ description: "What the prefix cache did." })
-  )
+  timings: Schema.optionalKey(CacheTimings)
 }).annotate({ identifier: "ChatUsage" })
 export type Usage = typeof Usage.Type
 

@@ -35,6 +35,8 @@ export interface DecodedRequest {
   readonly stream: boolean
   /** Thinking goes out without its text. */
   readonly omitThinking: boolean
+  /** The stream tells how far the prompt is prefilled. */
+  readonly returnProgress: boolean
   /** Fields of the body that change nothing, for the `x-mashbox-ignored` header. */
   readonly ignored: ReadonlyArray<string>
 }
@@ -151,6 +153,7 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
       model: body.model?.toWellFormed() ?? context.servedModel,
       stream: body.stream ?? false,
       omitThinking: body.thinking?.display === "omitted",
+      returnProgress: body.return_progress ?? false,
       ignored: [...ignoredModel(body, context.servedModel), ...ignoredFields(wire, actedFields), ...prompt.ignored]
     }
   })

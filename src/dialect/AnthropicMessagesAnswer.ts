@@ -3,6 +3,7 @@ import type { Output } from "../domain/Output.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
 import { frame as errorFrame } from "./AnthropicError.ts"
+import { cacheTimings } from "./OpenAiUsage.ts"
 import * as ReasoningCarrier from "./ReasoningCarrier.ts"
 import type { StreamEncoder } from "./StreamEncoder.ts"
 import { wireTimings } from "./Timings.ts"
@@ -15,6 +16,8 @@ export interface AnswerHead {
   readonly model: string
   /** Thinking goes out without its text. */
   readonly omitThinking: boolean
+  /** The stream tells how far the prompt is prefilled. */
+  readonly returnProgress: boolean
 }
 
 const wireUsage = (usage: Usage): MessageUsage => ({
@@ -22,7 +25,7 @@ const wireUsage = (usage: Usage): MessageUsage => ({
   cache_read_input_tokens: usage.cachedTokens,
   cache_creation_input_tokens: 0,
   output_tokens: usage.completionTokens,
-  timings: wireTimings(usage)
+  timings: { ...wireTimings(usage), ...cacheTimings(usage) }
 })
 
 const stopReason = (finish: Finish) => {
@@ -94,6 +97,7 @@ const deltaEnd = "}}\n\n"
 
 /** Events of one streamed answer. `promptTokens` is what message_start tells; how many were cached is known at the end. */
 export class MessageStream implements StreamEncoder {
+  readonly progress?: NonNullable<StreamEncoder["progress"]>
   readonly #head: AnswerHead
   readonly #promptTokens: number
   /** The kind of the block that is open. */
@@ -107,6 +111,10 @@ export class MessageStream implements StreamEncoder {
   constructor(head: AnswerHead, promptTokens: number) {
     this.#head = head
     this.#promptTokens = promptTokens
+    if (head.returnProgress) {
+      this.progress = ({ elapsedMs, processed, total }) =>
+        frame("ping", `,"prompt_progress":${JSON.stringify({ total, processed, time_ms: Math.round(elapsedMs) })}`)
+    }
   }
 
   start(): string {

@@ -4,10 +4,10 @@ import { randomUUID } from "node:crypto"
 import type { TokenCount } from "../../schema/anthropic/Message.ts"
 import * as AnthropicMessages from "../dialect/AnthropicMessages.ts"
 import { type AnswerHead, message, MessageStream } from "../dialect/AnthropicMessagesAnswer.ts"
-import { parse, type WireObject } from "../dialect/WireRequest.ts"
+import type { WireObject } from "../dialect/WireRequest.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Generation } from "../generation/Generation.ts"
-import { jsonText } from "./Body.ts"
+import { wireObject } from "./Body.ts"
 import { answer } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 
@@ -22,7 +22,7 @@ const withRequestId = (response: HttpServerResponse.HttpServerResponse, id: stri
 const readBody = Effect.gen(function*() {
   const record = yield* RequestRecord
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const wire: WireObject = yield* Effect.fromResult(parse(yield* jsonText))
+  const wire: WireObject = yield* wireObject
   const agent = headers["x-claude-code-agent-id"]
   const own = headers["x-claude-code-session-id"]
   const session = typeof wire.fields["prompt_cache_key"] === "string" || own === undefined
@@ -50,7 +50,8 @@ export const messages = Effect.gen(function*() {
   const head: AnswerHead = {
     id: `msg_${randomUUID().replaceAll("-", "")}`,
     model: decoded.model,
-    omitThinking: decoded.omitThinking
+    omitThinking: decoded.omitThinking,
+    returnProgress: decoded.returnProgress
   }
   const response = yield* answer({
     request: decoded.request,

@@ -60,6 +60,7 @@ describe("the fields", () => {
       model: "demo",
       stream: false,
       omitThinking: false,
+      returnProgress: false,
       ignored: []
     })
   })
@@ -98,6 +99,7 @@ describe("the fields", () => {
     ["output_config", { effort: null, format: null }, ({ request }) => conversationOf(request).templateVariables, {
       enable_thinking: false
     }],
+    ["return_progress", true, (decoded) => decoded.returnProgress, true],
     ["stream", true, (decoded) => decoded.stream, true],
     ["max_tokens", 128_000, ({ request }) => request.maxTokens, 128_000],
     ["max_completion_tokens", 9, ({ request }) => request.maxTokens, 9],

@@ -8,7 +8,7 @@ import { OutputCollector } from "../../../src/domain/Output.ts"
 import type { Finish, OutputDelta } from "../../../src/domain/OutputEvent.ts"
 import { checkMessagesStream } from "../../support/MessagesStreamChecker.ts"
 
-const head: AnswerHead = { id: "msg_1", model: "demo", omitThinking: false }
+const head: AnswerHead = { id: "msg_1", model: "demo", omitThinking: false, returnProgress: false }
 
 const usage = { promptTokens: 12, cachedTokens: 5, completionTokens: 7, queueMs: 1, promptMs: 2, generationMs: 3 }
 const finish = (fields: Partial<Finish> = {}): Finish => ({ _tag: "Finish", reason: "stop", usage, ...fields })
@@ -95,7 +95,10 @@ describe("an answer", () => {
         predicted_ms: 3,
         predicted_per_second: 2000,
         cache_n: 5,
-        queue_ms: 1
+        queue_ms: 1,
+        agent_turn_cache_hit: false,
+        cached_prefix_tokens: 5,
+        prefilled_tokens: 7
       }
     })
     const { events, inputTokens, outputTokens } = streamed([text("a")])

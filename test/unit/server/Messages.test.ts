@@ -153,6 +153,17 @@ describe("POST /v1/messages", () => {
       assert.deepStrictEqual(body.content, [{ type: "text", text: callText }])
     }))
 
+  it.live("tells in pings how far the prompt is prefilled, where it is asked to", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script: says("ok") })
+      const progress = (body: string) =>
+        checkMessagesStream(body).events.flatMap((event) => event.type === "ping" ? event.prompt_progress ?? [] : [])
+      const told = progress(yield* streamed(server, { ...hi, return_progress: true }))
+      assert.isAbove(told.length, 0)
+      assert.deepInclude(told.at(-1), { total: "user:hi|".length, processed: "user:hi|".length })
+      assert.deepStrictEqual(progress(yield* streamed(server, hi)), [])
+    }))
+
   it.live("starts the message and keeps it alive while there is no output", () =>
     Effect.gen(function*() {
       const server = yield* harness({

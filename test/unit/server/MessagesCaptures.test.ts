@@ -26,7 +26,7 @@ const clients = ["claude-code", "opencode", "pi", "qwen-code", "sdk-anthropic", 
 const captures = clients.flatMap((client) =>
   readdirSync(join(folder, client)).filter((file) => file !== "index.json").map((file) => ({
     name: `${client}/${file}`,
-    request: Schema.decodeUnknownSync(Capture)(readFileSync(join(folder, client, file), "utf8")).request
+    request: Schema.decodeSync(Capture)(readFileSync(join(folder, client, file), "utf8")).request
   }))
 ).filter(({ request }) => request.path.startsWith("/v1/messages") || request.path === "/api/hello")
 
