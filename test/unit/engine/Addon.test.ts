@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { addonPath, projectRoot } from "../../../src/engine/EnginePaths.ts"
 import { type DoneReason, FrameReader } from "../../../src/engine/Frames.ts"
+import type { EngineLogprobs } from "../../../src/engine/Logprobs.ts"
 import type { NativeEngine, NativeLoadOptions, NativeSubmit } from "../../../src/engine/Native.ts"
 import { loadNative, nativeFailure } from "../../../src/engine/NativeModule.ts"
 
@@ -64,6 +65,9 @@ class Session {
   readonly engine: NativeEngine
   frames = 0
   private readonly tokens = new Map<number, Array<number>>()
+  /** Of every request that asked for them, in the order of its tokens. */
+  readonly logprobs: Array<EngineLogprobs> = []
+  readonly stopTokens: Array<number> = []
   private readonly ended = new Map<number, (outcome: Outcome) => void>()
 
   private constructor(engine: NativeEngine) {
@@ -74,8 +78,11 @@ class Session {
     const native = await loadNative()
     const late: { session?: Session } = {}
     const reader = new FrameReader({
-      token: (id, token) => late.session?.tokens.get(id)?.push(token),
-      stopToken: () => {},
+      token: (id, token, logprobs) => {
+        late.session?.tokens.get(id)?.push(token)
+        if (logprobs !== undefined) late.session?.logprobs.push(logprobs)
+      },
+      stopToken: (_, token) => late.session?.stopTokens.push(token),
       progress: () => {},
       done: (id, end, counts) => late.session?.end(id, { end, ...counts }),
       failed: (id, code) => late.session?.end(id, { end: code, promptTokens: 0, generatedTokens: 0 })
@@ -192,6 +199,41 @@ describe.skipIf(!built)(suite, () => {
       assert.deepStrictEqual([running, waiting, freeBlocks], [0, 0, totalBlocks])
     }))
 
+  it("gives log probabilities with the tokens they belong to, and changes none; names the stop token", () =>
+    withSession(async (session) => {
+      const [answer] = golden.exact
+      assert.isDefined(answer)
+      const own = { ...request, tokens: Int32Array.from(answer.prompt_ids), maxTokens: 96 }
+      const stopTokens = Int32Array.from(golden.end_ids)
+      const outcome = await session.run({ ...own, stopTokens, topLogprobs: 20 })
+      assert.deepStrictEqual(outcome.tokens, answer.output_ids.slice(0, -1))
+      assert.deepStrictEqual(session.stopTokens, answer.output_ids.slice(-1))
+      assert.strictEqual(session.logprobs.length, outcome.tokens.length)
+      for (const [index, { logprob, top }] of session.logprobs.entries()) {
+        assert.deepStrictEqual(top[0], { token: outcome.tokens[index] ?? -1, logprob }, "greedy takes the likeliest")
+        assert.strictEqual(new Set(top.map(({ token }) => token)).size, 20)
+        assert.deepStrictEqual(top.map((own) => own.logprob), top.map((own) => own.logprob).toSorted((a, b) => b - a))
+        const mass = top.reduce((sum, own) => sum + Math.exp(own.logprob), 0)
+        assert.isTrue(mass > 0.5 && mass < 1.00001, String(mass))
+      }
+      const first = session.logprobs.splice(0)
+      await session.run({
+        ...own,
+        id: 2,
+        stopTokens,
+        temperature: 2,
+        topK: 5,
+        repetitionPenalty: 1.5,
+        seed: 3,
+        topLogprobs: 20,
+        maxTokens: 1
+      })
+      assert.deepStrictEqual(session.logprobs[0]?.top, first[0]?.top, "the model's own, whatever shapes the draw")
+      const longer = await session.run({ ...own, id: 3, stopTokens, minTokens: 96 })
+      assert.strictEqual(longer.tokens.length, 96)
+      assert.isTrue(longer.tokens.every((token) => !golden.end_ids.includes(token)))
+    }))
+
   it("gives 8 concurrent seeded requests the tokens that each gets alone, also after a restart", async () => {
     const ids = [1, 2, 3, 4, 5, 6, 7, 8]
     const alone: Array<Outcome> = []
@@ -276,6 +318,8 @@ describe.skipIf(!built)(suite, () => {
         ]],
         ["maxTokens", "invalid", [...numbers, 0, -1, 1.5]],
         ["stopTokens", "invalid", [undefined, [1]]],
+        ["minTokens", "invalid", [...numbers.slice(1), -1, 0.5]],
+        ["topLogprobs", "invalid", [...numbers.slice(1), -1, 0.5, 21]],
         ["temperature", "invalid", [...numbers, -0.1]],
         ["topK", "invalid", [...numbers, -1, 0.5]],
         ["topP", "invalid", [...numbers, -0.1, 1.1]],
