@@ -2,7 +2,7 @@ import { Result, type Schema, Schema as S, SchemaIssue } from "effect"
 import { InvalidRequest } from "../domain/Errors.ts"
 
 /** Nesting that no client needs and that recursive code further on would not survive. */
-const maxDepth = 64
+export const maxDepth = 64
 
 const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -38,12 +38,17 @@ export const parse = (text: string): Result.Result<WireObject, InvalidRequest> =
   } catch {
     return Result.fail(new InvalidRequest({ message: "The request body is not valid JSON.", field: null }))
   }
-  if (!isRecord(body)) return Result.fail(new InvalidRequest({ message: "The request body must be a JSON object.", field: null }))
   if (depthExceeds(body, maxDepth)) {
     return Result.fail(new InvalidRequest({ message: `The request body nests deeper than ${maxDepth} levels.`, field: null }))
   }
-  return Result.succeed({ fields: Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) })
+  return objectOf(body)
 }
+
+/** The object that a body is, of at most `maxDepth` levels, without its fields that are null. */
+export const objectOf = (body: unknown): Result.Result<WireObject, InvalidRequest> =>
+  isRecord(body)
+    ? Result.succeed({ fields: Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) })
+    : Result.fail(new InvalidRequest({ message: "The request body must be a JSON object.", field: null }))
 
 /** A decoder of one request schema whose errors name the path of the field, for example "messages.0.role". */
 export const decoder = <A, I>(schema: Schema.Codec<A, I>) => {

@@ -2,7 +2,9 @@ import { Effect } from "effect"
 import { HttpServerError, HttpServerRequest } from "effect/http"
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
+import { maxDepth, objectOf, parse } from "../dialect/WireRequest.ts"
 import { InvalidRequest, RequestRefused } from "../domain/Errors.ts"
+import { JsonError, parseLarge } from "./LargeJson.ts"
 import { Limits } from "./Limits.ts"
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
@@ -39,8 +41,8 @@ const readBytes = (request: HttpServerRequest.HttpServerRequest, limit: number) 
     )
   )
 
-/** The text of a JSON request body: of the right type, not too large before or after decompression, and UTF-8. */
-export const jsonText = Effect.gen(function*() {
+/** The bytes of a JSON request body: of the right type, and not too large before or after decompression. */
+const jsonBytes = Effect.gen(function*() {
   const request = yield* HttpServerRequest.HttpServerRequest
   const limit = (yield* Limits).bodyBytes
   const type = (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase()
@@ -56,9 +58,46 @@ export const jsonText = Effect.gen(function*() {
   }
   if (Number(request.headers["content-length"] ?? 0) > limit) return yield* tooLarge(limit)
   const received = new Uint8Array(yield* readBytes(request, limit))
-  const bytes = isCoding(coding) ? yield* decompress(received, coding, limit) : received
-  return yield* Effect.try({
+  return isCoding(coding) ? yield* decompress(received, coding, limit) : received
+})
+
+/** A body above this many bytes is parsed in slices, since other requests' streams wait meanwhile. */
+const largeBytes = 256 * 1024
+
+/** How long a slice may keep the event loop, in milliseconds. */
+const sliceMs = 3
+
+const nextTurn = Effect.callback<void>((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
+const parseInSlices = Effect.fnUntraced(function*(bytes: Uint8Array) {
+  const parser = parseLarge(bytes, maxDepth)
+  const slice = Effect.try({
+    try: () => {
+      const end = performance.now() + sliceMs
+      let step = parser.next()
+      while (step.done !== true && performance.now() < end) step = parser.next()
+      return step
+    },
+    catch: (error) =>
+      new InvalidRequest({ message: error instanceof JsonError ? error.message : "The request body cannot be parsed.", field: null })
+  })
+  while (true) {
+    yield* nextTurn
+    const step = yield* slice
+    if (step.done === true) return step.value
+  }
+})
+
+/** The object of a JSON request body. */
+export const wireObject = Effect.gen(function*() {
+  const bytes = yield* jsonBytes
+  if (bytes.length > largeBytes) return yield* Effect.fromResult(objectOf(yield* parseInSlices(bytes)))
+  const text = yield* Effect.try({
     try: () => utf8.decode(bytes),
     catch: () => new InvalidRequest({ message: "The request body is not valid UTF-8.", field: null })
   })
+  return yield* Effect.fromResult(parse(text))
 })

@@ -2,9 +2,8 @@ import { Clock, Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { decode } from "../dialect/OpenAiChat.ts"
 import { chunks, completion, type ResponseHead } from "../dialect/OpenAiChatAnswer.ts"
-import { parse } from "../dialect/WireRequest.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
-import { jsonText } from "./Body.ts"
+import { wireObject } from "./Body.ts"
 import { answerChoices } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 
@@ -15,7 +14,7 @@ const randomSeed = () => Number.parseInt(randomUUID().slice(-12), 16)
 export const chatCompletions = Effect.gen(function*() {
   const record = yield* RequestRecord
   const model = yield* ServedModel
-  const wire = yield* Effect.fromResult(parse(yield* jsonText))
+  const wire = yield* wireObject
   const session = wire.fields["prompt_cache_key"]
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
   const decoded = yield* Effect.fromResult(

@@ -1,13 +1,12 @@
 import { Clock, Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import * as OpenAiCompletions from "../dialect/OpenAiCompletions.ts"
-import { parse } from "../dialect/WireRequest.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { Prompt } from "../domain/GenerationRequest.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Generation } from "../generation/Generation.ts"
 import type { Prompts } from "../generation/Prompts.ts"
-import { jsonText } from "./Body.ts"
+import { wireObject } from "./Body.ts"
 import { answerChoices } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 import { randomSeed } from "./Seed.ts"
@@ -29,7 +28,7 @@ export const completions = Effect.gen(function*() {
   const record = yield* RequestRecord
   const model = yield* ServedModel
   const { prompts } = yield* Generation
-  const wire = yield* Effect.fromResult(parse(yield* jsonText))
+  const wire = yield* wireObject
   const session = wire.fields["prompt_cache_key"]
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
   const decoded = yield* Effect.fromResult(

@@ -9,11 +9,10 @@ import { type PlacedItem, storedItems } from "../dialect/OpenAiResponsesInput.ts
 import { eventsOf, itemId, type ResponseHead } from "../dialect/OpenAiResponsesOutput.ts"
 import { ResponseStream } from "../dialect/OpenAiResponsesStream.ts"
 import type { Fields } from "../dialect/OpenAiResponsesTools.ts"
-import { parse } from "../dialect/WireRequest.ts"
 import { InvalidRequest, RequestRefused, UnsupportedFeature } from "../domain/Errors.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Generation } from "../generation/Generation.ts"
-import { jsonText } from "./Body.ts"
+import { wireObject } from "./Body.ts"
 import { answer } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 import { ResponseStore, type StoredResponse } from "./ResponseStore.ts"
@@ -82,7 +81,7 @@ export const createResponse = Effect.gen(function*() {
   const model = yield* ServedModel
   const store = yield* ResponseStore
   const { tenant } = record
-  const wire = yield* Effect.fromResult(parse(yield* jsonText))
+  const wire = yield* wireObject
   const session = wire.fields["prompt_cache_key"]
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
   const decoded = OpenAiResponses.decode(wire, {
@@ -130,7 +129,7 @@ export const createResponse = Effect.gen(function*() {
 export const countInputTokens = Effect.gen(function*() {
   const { tenant } = yield* RequestRecord
   const store = yield* ResponseStore
-  const wire = yield* Effect.fromResult(parse(yield* jsonText))
+  const wire = yield* wireObject
   const decoded = OpenAiResponses.decodeInput(wire, storedBy(store, tenant))
   if (Result.isFailure(decoded)) {
     return yield* (decoded.failure._tag === "PreviousNotFound" ? previousNotFound : Effect.fail(decoded.failure))

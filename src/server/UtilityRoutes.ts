@@ -2,15 +2,12 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { AppliedTemplate, DetokenizeResponse, Props, RenderedChat, TokenizeResponse } from "../../schema/mashbox/Utilities.ts"
 import * as Utilities from "../dialect/Utilities.ts"
-import { parse } from "../dialect/WireRequest.ts"
 import { InvalidRequest, ModelNotFound } from "../domain/Errors.ts"
 import { greedy } from "../domain/Sampling.ts"
 import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Generation } from "../generation/Generation.ts"
-import { jsonText } from "./Body.ts"
-
-const body = Effect.flatMap(jsonText, (text) => Effect.fromResult(parse(text)))
+import { wireObject } from "./Body.ts"
 
 const json = (value: object, ignored: ReadonlyArray<string> = []) =>
   HttpServerResponse.text(JSON.stringify(value), {
@@ -36,7 +33,7 @@ const piece = (bytes: Uint8Array): string | ReadonlyArray<number> => {
 /** `POST /tokenize`. */
 export const tokenize = Effect.gen(function*() {
   const { prompts } = yield* Generation
-  const { model, pieces, prompt, texts } = yield* Effect.fromResult(Utilities.tokenize(yield* body))
+  const { model, pieces, prompt, texts } = yield* Effect.fromResult(Utilities.tokenize(yield* wireObject))
   yield* checkModel(model)
   const ids = Array.from((yield* prompts.encode(prompt)).tokens)
   const answer: TokenizeResponse = {
@@ -51,7 +48,7 @@ export const tokenize = Effect.gen(function*() {
 /** `POST /detokenize`. */
 export const detokenize = Effect.gen(function*() {
   const { prompts } = yield* Generation
-  const { model, tokens } = yield* Effect.fromResult(Utilities.detokenize(yield* body))
+  const { model, tokens } = yield* Effect.fromResult(Utilities.detokenize(yield* wireObject))
   yield* checkModel(model)
   const outside = tokens.findIndex((token) => token >= prompts.vocabularySize)
   if (outside >= 0) {
@@ -64,7 +61,7 @@ export const detokenize = Effect.gen(function*() {
 })
 
 const chat = Effect.gen(function*() {
-  const decoded = yield* Effect.fromResult(Utilities.conversation(yield* body))
+  const decoded = yield* Effect.fromResult(Utilities.conversation(yield* wireObject))
   yield* checkModel(decoded.model)
   return decoded
 })
