@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { count, inertFields, samplingFields, streamFields, Usage } from "./Common.ts"
-import { InputItem, ResponsesTool } from "./ResponsesItems.ts"
+import { EchoedTool, InputItem, ResponsesTool } from "./ResponsesItems.ts"
 
 const inert = (description: string) => Schema.optionalKey(Schema.Unknown).annotateKey({ description })
 
@@ -201,7 +201,7 @@ export const ResponseObject = Schema.Struct({
   tool_choice: Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)]).annotate({
     description: "From the request."
   }),
-  tools: Schema.Array(ResponsesTool).annotate({ description: "From the request." }),
+  tools: Schema.Array(EchoedTool).annotate({ description: "From the request." }),
   top_p: Schema.Finite,
   truncation: Schema.String,
   usage: nullable(ResponsesUsage).annotate({ description: "null while in progress." }),

@@ -101,33 +101,6 @@ const OtherItem = Schema.Struct({
   })
 })
 
-/** A tool as it was given. */
-export const ResponsesTool = Schema.Record(Schema.String, Schema.Unknown).annotate({
-  identifier: "ResponsesTool",
-  description:
-    "function, custom (the model gives its input as one string; its grammar is not enforced) or namespace tools. Every other kind (web_search, file_search, tool_search, code_interpreter, mcp, ...) is not shown to the model and named in x-mashbox-ignored. strict: true is not supported yet: 400."
-})
-export type ResponsesTool = typeof ResponsesTool.Type
-
-export const AdditionalTools = Schema.Struct({
-  type: Schema.Literal("additional_tools"),
-  id,
-  tools: Schema.Array(ResponsesTool).annotate({ description: "More tools, as in the request's tools." })
-})
-
-/** One entry of `input`. */
-export const InputItem = Schema.Union([
-  MessageItem,
-  FunctionCallItem,
-  CustomToolCallItem,
-  ToolOutputItem,
-  LocalShellCallItem,
-  ReasoningItem,
-  ItemReference,
-  AdditionalTools,
-  OtherItem
-]).annotate({ identifier: "ResponsesInputItem" })
-
 const toolName = Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,128}$/u)).annotate({
   expected: "a name of 1 to 128 letters, digits, _ . : / or -"
 })
@@ -152,9 +125,43 @@ export const CustomTool = Schema.Struct({
   })))
 })
 
+/** A tool of a kind that the model is not shown. */
+const OtherTool = Schema.Struct({
+  type: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^(?!(?:function|custom|namespace)$)/u)))
+})
+
 export const NamespaceTool = Schema.Struct({
   type: Schema.Literal("namespace"),
   name: toolName,
   description,
-  tools: Schema.Array(ResponsesTool)
+  tools: Schema.Array(Schema.Union([FunctionTool, CustomTool, OtherTool]))
 })
+
+/** A tool of a request. */
+export const ResponsesTool = Schema.Union([FunctionTool, CustomTool, NamespaceTool, OtherTool]).annotate({
+  identifier: "ResponsesTool",
+  description:
+    "function, custom (the model gives its input as one string; its grammar is not enforced) or namespace tools. Every other kind (web_search, file_search, tool_search, code_interpreter, mcp, ...) is not shown to the model and named in x-mashbox-ignored. strict: true is not supported yet: 400."
+})
+
+/** A tool as a response repeats it. */
+export const EchoedTool = Schema.Record(Schema.String, Schema.Unknown)
+
+export const AdditionalTools = Schema.Struct({
+  type: Schema.Literal("additional_tools"),
+  id,
+  tools: Schema.Array(ResponsesTool).annotate({ description: "More tools, as in the request's tools." })
+})
+
+/** One entry of `input`. */
+export const InputItem = Schema.Union([
+  MessageItem,
+  FunctionCallItem,
+  CustomToolCallItem,
+  ToolOutputItem,
+  LocalShellCallItem,
+  ReasoningItem,
+  ItemReference,
+  AdditionalTools,
+  OtherItem
+]).annotate({ identifier: "ResponsesInputItem" })

@@ -5,7 +5,7 @@ import type { GenerationRequest } from "../domain/GenerationRequest.ts"
 import type { RequestContext } from "./OpenAiChat.ts"
 import { addTools, messagesOf, type PlacedItem, resolveReferences } from "./OpenAiResponsesInput.ts"
 import type { Echo } from "./OpenAiResponsesOutput.ts"
-import { type Fields, ToolSet } from "./OpenAiResponsesTools.ts"
+import { type Fields, looseTools, ToolSet } from "./OpenAiResponsesTools.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
 
@@ -47,15 +47,22 @@ export interface PreviousNotFound {
 
 type Refusal = InvalidRequest | UnsupportedFeature
 
-/** Items are decoded one by one, each as its own kind, so that an error names the item's field. */
+/** Items and tools are decoded one by one, each as its own kind, so that an error names the item's field. */
 const looseInput = Schema.Union([Schema.String, Schema.Array(Schema.Record(Schema.String, Schema.Unknown))]).annotate({
   expected: "a string or a list of items"
 })
 
-const decodeBody = decoder(Schema.Struct({ ...ResponsesRequest.fields, input: looseInput }))
-const decodeInputBody = decoder(Schema.Struct({ ...InputTokensRequest.fields, input: looseInput }))
-type InputBody = { readonly input: string | ReadonlyArray<Fields> } & Omit<typeof InputTokensRequest.Type, "input">
-type Body = { readonly input: string | ReadonlyArray<Fields> } & Omit<typeof ResponsesRequest.Type, "input">
+const loose = {
+  input: looseInput,
+  tools: Schema.optionalKey(looseTools)
+}
+
+const LooseRequest = Schema.Struct({ ...ResponsesRequest.fields, ...loose })
+const LooseInputRequest = Schema.Struct({ ...InputTokensRequest.fields, ...loose })
+const decodeBody = decoder(LooseRequest)
+const decodeInputBody = decoder(LooseInputRequest)
+type InputBody = typeof LooseInputRequest.Type
+type Body = typeof LooseRequest.Type
 
 const actedFields: ReadonlySet<string> = new Set([
   ...Object.keys(ResponsesRequest.fields).filter((name) => !Object.hasOwn(inertResponsesFields, name)),
@@ -90,7 +97,23 @@ const templateVariables = (effort: string | undefined) => {
   return { enable_thinking: on, ...(on && /^\w{1,16}$/.test(effort) ? { reasoning_effort: effort } : {}) }
 }
 
-const ignoredParts = (body: InputBody): ReadonlyArray<string> => [
+/** Names inside a field that say nothing to this server. */
+const unknownNames = (wire: WireObject, field: "reasoning" | "text"): ReadonlyArray<string> => {
+  const value = wire.fields[field]
+  const known = knownNames[field]
+  return typeof value === "object" && value !== null
+    ? ignoredFields({ fields: { ...value } }, known).map((name) => `${field}.${name}`)
+    : []
+}
+
+const knownNames = {
+  reasoning: new Set(["effort", "summary", "generate_summary"]),
+  text: new Set(["format", "verbosity"])
+}
+
+const ignoredParts = (body: InputBody, wire: WireObject): ReadonlyArray<string> => [
+  ...unknownNames(wire, "reasoning"),
+  ...unknownNames(wire, "text"),
   ...(body.text?.verbosity === undefined || body.text.verbosity === null ? [] : ["text.verbosity"]),
   ...(body.truncation === undefined || body.truncation === "disabled" ? [] : ["truncation"])
 ]
@@ -195,7 +218,7 @@ export const decode = (
       },
       ignored: [
         ...ignoredFields(wire, actedFields),
-        ...ignoredParts(body),
+        ...ignoredParts(body, wire),
         ...include.flatMap((name, index) => actedIncludes.has(name) ? [] : [`include.${index}`]),
         ...skipped
       ].slice(0, mostIgnored)
@@ -210,5 +233,9 @@ export const decodeInput = (
   Result.gen(function*() {
     const body = yield* decodeInputBody(wire)
     const { skipped, ...input } = yield* conversation(body, stored)
-    return { ...input, model: body.model, ignored: [...ignoredFields(wire, actedFields), ...skipped].slice(0, mostIgnored) }
+    return {
+      ...input,
+      model: body.model,
+      ignored: [...ignoredFields(wire, actedFields), ...ignoredParts(body, wire), ...skipped].slice(0, mostIgnored)
+    }
   })

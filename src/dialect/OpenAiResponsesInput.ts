@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Result, Schema } from "effect"
 import {
   AdditionalTools,
   CustomToolCallItem,
@@ -12,7 +12,7 @@ import {
 } from "../../schema/openai/ResponsesItems.ts"
 import type { Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
-import { decoderAt, type Fields, type ToolSet } from "./OpenAiResponsesTools.ts"
+import { decoderAt, type Fields, looseTools, type ToolSet } from "./OpenAiResponsesTools.ts"
 import * as ReasoningCarrier from "./ReasoningCarrier.ts"
 
 /** An item of the input and its place in the request. */
@@ -32,7 +32,7 @@ const decode = {
   localShellCall: decoderAt(LocalShellCallItem),
   reasoning: decoderAt(ReasoningItem),
   reference: decoderAt(ItemReference),
-  additionalTools: decoderAt(AdditionalTools)
+  additionalTools: decoderAt(Schema.Struct({ ...AdditionalTools.fields, tools: looseTools }))
 }
 
 const textTypes: ReadonlySet<string> = new Set(["input_text", "output_text", "text", "summary_text", "reasoning_text"])

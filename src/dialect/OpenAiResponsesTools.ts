@@ -1,4 +1,4 @@
-import { Result, type Schema } from "effect"
+import { Result, Schema } from "effect"
 import { CustomTool, FunctionTool, NamespaceTool } from "../../schema/openai/ResponsesItems.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { Tool } from "../domain/Tool.ts"
@@ -20,7 +20,10 @@ export const decoderAt = <A, I>(schema: Schema.Codec<A, I>) => {
 
 const decodeFunction = decoderAt(FunctionTool)
 const decodeCustom = decoderAt(CustomTool)
-const decodeNamespace = decoderAt(NamespaceTool)
+/** Tools are decoded one by one, each as its own kind, so that an error names the tool's field. */
+export const looseTools = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
+
+const decodeNamespace = decoderAt(Schema.Struct({ ...NamespaceTool.fields, tools: looseTools }))
 
 /** What a tool that the model calls is to the client. */
 export interface ToolTarget {
@@ -108,6 +111,9 @@ export class ToolSet {
           ? Result.flatMap(decodeNamespace(tool, path), ({ name, tools }) => this.add(tools, `${path}.tools`, name))
           : Result.fail(new InvalidRequest({ message: `${path}: a namespace cannot hold another one`, field: path }))
       default:
+        if (tool["type"] !== undefined && typeof tool["type"] !== "string") {
+          return Result.fail(new InvalidRequest({ message: `${path}.type: Expected a string`, field: `${path}.type` }))
+        }
         this.ignored.push(path)
         return Result.void
     }
