@@ -48,6 +48,11 @@ export class ReasoningSplitter {
     this.onReasoning = onReasoning
   }
 
+  /** Between a pair of tags. */
+  get inReasoning(): boolean {
+    return this.state === "reasoning"
+  }
+
   push(piece: string): void {
     if (piece === "") return
     if (this.state === "text") return this.onText(piece)

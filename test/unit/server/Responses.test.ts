@@ -151,6 +151,8 @@ describe("stream", () => {
     Effect.gen(function*() {
       const server = yield* harness({ script: says("hm, \"two\"\n\nlines</think>\n\nHello") })
       const plain = yield* stream(server, { input: "hi", reasoning: { effort: "high" } })
+      const reasoningTokens = "hm, \"two\"\n\nlines</think>".length
+      assert.deepStrictEqual(plain.response.usage?.output_tokens_details, { reasoning_tokens: reasoningTokens })
       assert.deepStrictEqual(plain.response.output[0], {
         id: `rs_${plain.response.id.slice(5)}00`,
         type: "reasoning",
