@@ -107,7 +107,7 @@ export const promptFields = {
   ),
   messages: Schema.Array(RequestMessage).check(Schema.isMinLength(1)).annotate({
     expected: "a list of at least one message",
-    description: "The conversation."
+    description: "The conversation. Where it ends with text of the assistant, the answer goes on from there."
   }),
   system: Schema.optionalKey(
     Schema.Union([Schema.String, Schema.Array(RequestBlock)]).annotate({

@@ -88,6 +88,10 @@ const clientTool = (tool: RequestTool, path: string): Result.Result<Tool, Invali
   })
 }
 
+/** An answer that the client began and the model goes on with. */
+const isBegunAnswer = (last: Message | undefined) =>
+  last?.role === "assistant" && last.toolCalls === undefined && (last.content ?? "").trim() !== ""
+
 interface DecodedPrompt {
   readonly conversation: Conversation
   readonly ignored: ReadonlyArray<string>
@@ -120,6 +124,7 @@ const conversation = (body: PromptFields): Result.Result<DecodedPrompt, Failure>
       conversation: {
         messages,
         tools: body.tool_choice?.type === "none" ? [] : tools,
+        ...(isBegunAnswer(messages.at(-1)) ? { ending: "open_message" } : {}),
         templateVariables: {
           enable_thinking: body.thinking !== undefined && body.thinking.type !== "disabled",
           ...(effort === undefined || effort === null ? {} : { reasoning_effort: effort })

@@ -364,6 +364,16 @@ describe("messages", () => {
     }])
   })
 
+  it("goes on with an answer that the client began", () => {
+    const ending = (...wire: ReadonlyArray<object>) => conversation({ messages: [...hi, ...wire] }).ending
+    assert.isUndefined(ending())
+    assert.strictEqual(ending({ role: "assistant", content: "{" }), "open_message")
+    assert.strictEqual(ending(blocks("assistant", text("{"))), "open_message")
+    assert.isUndefined(ending({ role: "assistant", content: " " }))
+    assert.isUndefined(ending(blocks("assistant", text("a"), { type: "tool_use", id: "i", name: "n", input: {} })))
+    assert.isUndefined(ending({ role: "assistant", content: "{" }, ...hi))
+  })
+
   it("makes half surrogate pairs whole", () => {
     const lone = "a\ud800b"
     const whole = "a\ufffdb"
