@@ -63,7 +63,10 @@ const tokenText = (bytes: Uint8Array, prefix: string): string => {
   }
 }
 
-const scored = ({ bytes, logprob }: ScoredToken) => ({ token: tokenText(bytes, ""), logprob, bytes: Array.from(bytes) })
+/** JSON has no infinity; OpenAI's own stand-in for it. */
+const finite = (logprob: number): number => Math.max(logprob, -9999)
+
+const scored = ({ bytes, logprob }: ScoredToken) => ({ token: tokenText(bytes, ""), logprob: finite(logprob), bytes: Array.from(bytes) })
 
 /** Log probabilities as Chat Completions and Responses word them. */
 export const wireLogprobs = (logprobs: ReadonlyArray<TokenLogprobs>): ReadonlyArray<TokenLogprob> =>
@@ -84,10 +87,10 @@ export class CompletionsLogprobs {
   push(logprobs: ReadonlyArray<TokenLogprobs>) {
     return {
       tokens: logprobs.map(({ bytes }) => tokenText(bytes, "bytes:")),
-      token_logprobs: logprobs.map(({ logprob }) => logprob),
+      token_logprobs: logprobs.map(({ logprob }) => finite(logprob)),
       top_logprobs: this.alternatives
         ? logprobs.map((token) =>
-          Object.fromEntries([...token.top, token].map(({ bytes, logprob }) => [tokenText(bytes, "bytes:"), logprob]))
+          Object.fromEntries([...token.top, token].map(({ bytes, logprob }) => [tokenText(bytes, "bytes:"), finite(logprob)]))
         )
         : null,
       text_offset: logprobs.map(({ bytes }) => {

@@ -6,9 +6,7 @@ import { ServedModel } from "../domain/ServedModel.ts"
 import { wireObject } from "./Body.ts"
 import { answerChoices } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
-
-/** A seed below 2^53, as the engine takes them. */
-const randomSeed = () => Number.parseInt(randomUUID().slice(-12), 16)
+import { randomSeed } from "./Seed.ts"
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions = Effect.gen(function*() {

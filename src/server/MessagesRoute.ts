@@ -10,9 +10,7 @@ import { Generation } from "../generation/Generation.ts"
 import { wireObject } from "./Body.ts"
 import { answer } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
-
-/** A seed below 2^53, as the engine takes them. */
-const randomSeed = () => Number.parseInt(randomUUID().slice(-12), 16)
+import { randomSeed } from "./Seed.ts"
 
 /** Anthropic's SDKs read the request's id from this header. */
 const withRequestId = (response: HttpServerResponse.HttpServerResponse, id: string) =>

@@ -16,9 +16,7 @@ import { wireObject } from "./Body.ts"
 import { answer } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 import { ResponseStore, type StoredResponse } from "./ResponseStore.ts"
-
-/** A seed below 2^53, as the engine takes them. */
-const randomSeed = () => Number.parseInt(randomUUID().slice(-12), 16)
+import { randomSeed } from "./Seed.ts"
 
 const items = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
 const readItems = Schema.decodeUnknownSync(Schema.fromJsonString(items))
