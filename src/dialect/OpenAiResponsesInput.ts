@@ -234,16 +234,16 @@ export const storedItems = (items: ReadonlyArray<PlacedItem>, newId: (prefix: st
     return [{
       ...item,
       type,
-      id: typeof item["id"] === "string" && item["id"] !== "" ? item["id"] : newId(prefixes[String(type)] ?? "item", index),
+      id: typeof item["id"] === "string" && item["id"] !== "" ? item["id"] : newId(prefixes.get(type) ?? "item", index),
       ...(content === undefined ? {} : { content })
     }]
   })
 
-const prefixes: Readonly<Record<string, string>> = {
-  message: "msg",
-  reasoning: "rs",
-  function_call: "fc",
-  function_call_output: "fco",
-  custom_tool_call: "ctc",
-  custom_tool_call_output: "ctco"
-}
+const prefixes: ReadonlyMap<unknown, string> = new Map([
+  ["message", "msg"],
+  ["reasoning", "rs"],
+  ["function_call", "fc"],
+  ["function_call_output", "fco"],
+  ["custom_tool_call", "ctc"],
+  ["custom_tool_call_output", "ctco"]
+])
