@@ -8,7 +8,7 @@ import { type Text, textOf } from "./jinja/MarkedText.ts"
 import { BudgetError, Protection } from "./jinja/Run.ts"
 import { JinjaError, type Value } from "./jinja/Values.ts"
 import { probe } from "./Probe.ts"
-import { arrange, type Draft, messageValue, type Preparation, toolValues } from "./TemplateInput.ts"
+import { arrange, messageValue, type Preparation, toolValues } from "./TemplateInput.ts"
 
 export interface TemplateSource {
   /** Jinja text of the model; undefined where the file has none. */
@@ -99,7 +99,7 @@ export class ChatRenderer {
     })
     const tools = toolValues(conversation.tools, this.preparation)
     const drafts = arrange(conversation.messages, this.preparation)
-    const messages = drafts.map((draft) => this.#message(draft))
+    const messages = drafts.map((draft) => messageValue(draft, this.preparation))
     const limits = budget(conversation)
     const { ending = "answer" } = conversation
     try {
@@ -121,14 +121,6 @@ export class ChatRenderer {
       }
       if (messages.length < 2) throw cause
       throw new JinjaError(`messages.${drafts[firstRefused(messages.length, renders)]?.index ?? 0}: ${cause.message}`)
-    }
-  }
-
-  #message(draft: Draft): Value {
-    try {
-      return messageValue(draft, this.preparation)
-    } catch (cause) {
-      throw cause instanceof JinjaError ? new JinjaError(`messages.${draft.index}: ${cause.message}`) : cause
     }
   }
 

@@ -2,7 +2,7 @@ import type { Message } from "../domain/Conversation.ts"
 import type { Tool } from "../domain/Tool.ts"
 import { fromData, readJson } from "./jinja/Json.ts"
 import { concat, mark, type Text } from "./jinja/MarkedText.ts"
-import { Dict, JinjaError, type Value } from "./jinja/Values.ts"
+import { Dict, type Value } from "./jinja/Values.ts"
 
 type ToolCall = NonNullable<Extract<Message, { role: "assistant" }>["toolCalls"]>[number]
 
@@ -195,8 +195,9 @@ const callArguments = (call: ToolCall, preparation: Preparation): Value => {
   const source = call.arguments.trim() === "" ? "{}" : call.arguments
   try {
     return readJson(source, true)
-  } catch (cause) {
-    throw new JinjaError(`the arguments of the call to '${call.name}' are ${cause instanceof Error ? cause.message : "not valid JSON"}`)
+  } catch {
+    // A call that the model broke off or got wrong comes back with the history; refusing it would end the conversation for good.
+    return mark(call.arguments)
   }
 }
 
@@ -238,7 +239,7 @@ const assistant = (message: Extract<Draft, { role: "assistant" }>, preparation: 
   })
 }
 
-/** A message as the template's value. Throws a JinjaError. */
+/** A message as the template's value. */
 export const messageValue = (message: Draft, preparation: Preparation): Dict => {
   const content = (text: Text): Value => preparation.content === "string" ? text : [dict({ type: "text", text })]
   switch (message.role) {
