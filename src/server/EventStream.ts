@@ -112,6 +112,8 @@ class EventStream {
   /** Begins the stream before there is output. */
   begin(): void {
     this.open()
+    // The status and headers leave with the first bytes, so there must be some, also where the dialect says nothing at the start.
+    if (this.frames === "" && !this.begun) this.frames = this.encoder.keepAlive()
     this.write()
   }
 
@@ -183,8 +185,8 @@ class EventStream {
   }
 
   private write(): void {
-    if (this.body.destroyed || this.ended) return
     const { frames } = this
+    if (this.body.destroyed || this.ended || frames === "") return
     this.frames = ""
     this.lastWriteAt = this.now()
     this.watchReader()

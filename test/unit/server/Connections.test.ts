@@ -57,6 +57,30 @@ describe("a client of HTTP/1.0", () => {
     }))
 })
 
+describe("a stream whose first token is late", () => {
+  it.live("begins with its head in every dialect, also in one that says nothing before the first token", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({
+        script: { answer: () => ({ tokens: tokensOf("0123456789"), delay: "60 millis", interval: "1 millis" }) },
+        limits: { headMs: 1 }
+      })
+      const bodies = {
+        "/v1/chat/completions": { messages: user("hi") },
+        "/v1/completions": { prompt: "hi" },
+        "/v1/responses": { input: "hi" },
+        "/v1/messages": { model: "demo/model", max_tokens: 50, messages: user("hi") }
+      }
+      for (const [path, fields] of Object.entries(bodies)) {
+        const body = JSON.stringify({ ...fields, stream: true })
+        const head = `host: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+        const received = yield* exchange(server.url, `POST ${path} HTTP/1.1\r\n${head}\r\n\r\n${body}`)
+        assert.match(received, /^HTTP\/1\.1 200 OK\r\n/, path)
+        assert.strictEqual(received.split("HTTP/1.1").length, 2, path)
+        assert.isTrue(received.endsWith("\r\n0\r\n\r\n"), path)
+      }
+    }))
+})
+
 describe("closing", () => {
   it.live("lets running answers finish, refuses new requests, and ends", () =>
     Effect.gen(function*() {
