@@ -148,10 +148,26 @@ describe("the stream of a response", () => {
       args(2, "not json"),
       finish("tool_calls")
     ])
-    assert.deepStrictEqual(response.output.map(({ id: _, status: __, ...item }) => item).slice(1), [
-      { type: "function_call", call_id: "call_0", name: "f", namespace: "ns", arguments: "{}" },
-      { type: "custom_tool_call", call_id: "call_1", name: "apply_patch", input },
-      { type: "custom_tool_call", call_id: "call_2", name: "exec", namespace: "ns", input: "not json" }
+    assert.deepStrictEqual(response.output.slice(1), [
+      {
+        id: "fc_0123abcd01",
+        type: "function_call",
+        call_id: "call_0",
+        name: "f",
+        namespace: "ns",
+        status: "completed",
+        arguments: "{}"
+      },
+      { id: "ctc_0123abcd02", type: "custom_tool_call", call_id: "call_1", name: "apply_patch", status: "completed", input },
+      {
+        id: "ctc_0123abcd03",
+        type: "custom_tool_call",
+        call_id: "call_2",
+        name: "exec",
+        namespace: "ns",
+        status: "completed",
+        input: "not json"
+      }
     ])
     assert.isAbove(events.filter((event) => event.type === "response.custom_tool_call_input.delta").length, 2)
   })
