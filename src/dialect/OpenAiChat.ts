@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { ChatCompletionRequest } from "../../schema/openai/Chat.ts"
-import { inertFields } from "../../schema/openai/Common.ts"
+import { inertFields, streamFields } from "../../schema/openai/Common.ts"
 import type { Conversation, Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
@@ -98,6 +98,18 @@ const templateVariables = (body: ChatCompletionRequest): Result.Result<TemplateV
   return Result.succeed({ variables, ignored })
 }
 
+/** Names of the fields of a field that change nothing, with their paths. */
+const ignoredWithin = (wire: WireObject, field: string, acted: ReadonlySet<string>): ReadonlyArray<string> => {
+  const value = wire.fields[field]
+  return typeof value === "object" && value !== null
+    ? ignoredFields({ fields: { ...value } }, acted).map((name) => `${field}.${name}`)
+    : []
+}
+
+const streamOptions = new Set(Object.keys(streamFields.stream_options.schema.fields))
+
+const reasoningOptions = new Set(["effort"])
+
 /** What the prompt ends with; undefined for the beginning of an answer. */
 const promptEnding = (
   body: ChatCompletionRequest,
@@ -152,6 +164,12 @@ export const decode = (
       stream: body.stream ?? false,
       includeUsage: body.stream_options?.include_usage ?? false,
       returnProgress: body.return_progress ?? false,
-      ignored: [...ignoredFields(wire, actedFields), ...ignoredTools, ...ignored]
+      ignored: [
+        ...ignoredFields(wire, actedFields),
+        ...ignoredWithin(wire, "stream_options", streamOptions),
+        ...ignoredWithin(wire, "reasoning", reasoningOptions),
+        ...ignoredTools,
+        ...ignored
+      ]
     }
   })

@@ -124,6 +124,33 @@ describe("decode", () => {
   })
 })
 
+describe("ignored fields", () => {
+  it("are named with their paths, and those that act are not", () => {
+    const { ignored } = decodeWith({
+      user: "u",
+      store: true,
+      metadata: {},
+      prompt_cache_key: "k",
+      parallel_tool_calls: true,
+      return_progress: true,
+      modalities: ["text"],
+      stream: true,
+      stream_options: { include_usage: true, include_obfuscation: false, continuous_usage_stats: true },
+      reasoning: { effort: "low", summary: "auto" },
+      tools: [{ type: "web_search" }]
+    })
+    assert.deepStrictEqual(ignored, [
+      "user",
+      "store",
+      "metadata",
+      "stream_options.include_obfuscation",
+      "stream_options.continuous_usage_stats",
+      "reasoning.summary",
+      "tools.0"
+    ])
+  })
+})
+
 describe("media", () => {
   const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }
   const refuse = (messages: ReadonlyArray<object>) => {
