@@ -4,7 +4,7 @@ import type { Output, ToolCall } from "../domain/Output.ts"
 import type { Finish } from "../domain/OutputEvent.ts"
 import { combineChoices, type Usage } from "../domain/Usage.ts"
 import { frame as errorFrame } from "./OpenAiError.ts"
-import { choiceExtras, members, promptTokens, wireLogprobs } from "./OpenAiTokens.ts"
+import { choiceExtras, logprobsJson, members, promptTokens, wireLogprobs } from "./OpenAiTokens.ts"
 import { wireUsage } from "./OpenAiUsage.ts"
 import type { StreamEncoder } from "./StreamEncoder.ts"
 import { wireTimings } from "./Timings.ts"
@@ -30,6 +30,8 @@ const wireToolCall = (call: ToolCall) => ({
 })
 
 const contentLogprobs = (logprobs: ReadonlyArray<TokenLogprobs>) => ({ content: wireLogprobs(logprobs), refusal: null })
+
+const contentLogprobsJson = (logprobs: ReadonlyArray<TokenLogprobs>) => `{"content":${logprobsJson(logprobs)},"refusal":null}`
 
 const wireChoice = ({ finish, output }: Choice, index: number): ChatCompletion["choices"][number] => ({
   index,
@@ -96,9 +98,7 @@ export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgre
         case "Text":
           return event.logprobs === undefined
             ? own.text + JSON.stringify(event.text) + suffix
-            : `${own.text}${JSON.stringify(event.text)}},"logprobs":${
-              JSON.stringify(contentLogprobs(event.logprobs))
-            },"finish_reason":null}]}\n\n`
+            : `${own.text}${JSON.stringify(event.text)}},"logprobs":${contentLogprobsJson(event.logprobs)},"finish_reason":null}]}\n\n`
         case "Reasoning":
           return own.reasoning + JSON.stringify(event.text) + suffix
         case "ToolCall":

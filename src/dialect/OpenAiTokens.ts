@@ -54,30 +54,76 @@ export const refusedField = ({ fields }: WireObject): UnsupportedFeature | undef
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** The token's text; bytes that are no whole characters as OpenAI writes them, `\xNN` each, after `prefix`. */
-const tokenText = (bytes: Uint8Array, prefix: string): string => {
+/** The text that bytes are, where they are whole characters. */
+const wholeText = (bytes: Uint8Array): string | undefined => {
   try {
     return strict.decode(bytes)
   } catch {
-    return prefix + Array.from(bytes, (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")
+    return undefined
   }
+}
+
+/** How a token is worded: what does not change from one place where it stands to the next. */
+interface Worded {
+  /** Its text; bytes that are no whole characters are written `\xNN` each. */
+  readonly text: string
+  /** The same with the mark that the Completions API puts before such bytes. */
+  readonly marked: string
+  /** JSON of the members `token` and `bytes`. */
+  readonly members: string
+  /** Characters that begin in it. */
+  readonly characters: number
+  /** It goes on with a character that an earlier token began. */
+  readonly continues: boolean
+}
+
+/** A tokenizer gives the same bytes for the same token every time, so that each is worded once. */
+const worded = new WeakMap<Uint8Array, Worded>()
+
+const word = (bytes: Uint8Array): Worded => {
+  const known = worded.get(bytes)
+  if (known !== undefined) return known
+  const whole = wholeText(bytes)
+  const text = whole ?? Array.from(bytes, (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")
+  const isContinuation = (byte: number) => (byte & 0xc0) === 0x80
+  const own: Worded = {
+    text,
+    marked: whole ?? `bytes:${text}`,
+    members: `"token":${JSON.stringify(text)},"bytes":[${bytes.join(",")}]`,
+    characters: bytes.reduce((count, byte) => isContinuation(byte) ? count : count + 1, 0),
+    continues: bytes[0] !== undefined && isContinuation(bytes[0])
+  }
+  worded.set(bytes, own)
+  return own
 }
 
 /** JSON has no infinity; OpenAI's own stand-in for it. */
 const finite = (logprob: number): number => Math.max(logprob, -9999)
 
-const scored = ({ bytes, logprob }: ScoredToken) => ({ token: tokenText(bytes, ""), logprob: finite(logprob), bytes: Array.from(bytes) })
+const scored = ({ bytes, logprob }: ScoredToken) => ({ token: word(bytes).text, bytes: Array.from(bytes), logprob: finite(logprob) })
 
 /** Log probabilities as Chat Completions and Responses word them. */
 export const wireLogprobs = (logprobs: ReadonlyArray<TokenLogprobs>): ReadonlyArray<TokenLogprob> =>
   logprobs.map((token) => ({ ...scored(token), top_logprobs: token.top.map(scored) }))
 
+const scoredJson = ({ bytes, logprob }: ScoredToken): string => `{${word(bytes).members},"logprob":${finite(logprob)}`
+
+/** JSON of {@link wireLogprobs}, for streams. */
+export const logprobsJson = (logprobs: ReadonlyArray<TokenLogprobs>): string => {
+  let json = ""
+  for (const token of logprobs) {
+    let top = ""
+    for (const own of token.top) top += `${top === "" ? "" : ","}${scoredJson(own)}}`
+    json += `${json === "" ? "" : ","}${scoredJson(token)},"top_logprobs":[${top}]}`
+  }
+  return `[${json}]`
+}
+
 /** Log probabilities as the Completions API words them, and where each token begins in its choice's text. */
 export class CompletionsLogprobs {
-  private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true })
   private readonly alternatives: boolean
-  /** Unicode characters before the next token. */
-  private offset = 0
+  /** Unicode characters that have begun. */
+  private begun = 0
 
   /** `alternatives`: whether any were asked for. */
   constructor(alternatives: boolean) {
@@ -86,26 +132,22 @@ export class CompletionsLogprobs {
 
   push(logprobs: ReadonlyArray<TokenLogprobs>) {
     return {
-      tokens: logprobs.map(({ bytes }) => tokenText(bytes, "bytes:")),
+      tokens: logprobs.map(({ bytes }) => word(bytes).marked),
       token_logprobs: logprobs.map(({ logprob }) => finite(logprob)),
-      top_logprobs: this.alternatives
-        ? logprobs.map((token) =>
-          Object.fromEntries([...token.top, token].map(({ bytes, logprob }) => [tokenText(bytes, "bytes:"), finite(logprob)]))
-        )
-        : null,
+      top_logprobs: this.alternatives ? logprobs.map(alternativesOf) : null,
       text_offset: logprobs.map(({ bytes }) => {
-        const { offset } = this
-        this.offset += characters(this.decoder.decode(bytes, { stream: true }))
+        const { characters, continues } = word(bytes)
+        const offset = continues ? Math.max(this.begun - 1, 0) : this.begun
+        this.begun += characters
         return offset
       })
     }
   }
 }
 
-const characters = (text: string): number => {
-  let count = 0
-  for (const _ of text) count++
-  return count
+const alternativesOf = (token: TokenLogprobs): Record<string, number> => {
+  const entries: Array<readonly [string, number]> = token.top.map(({ bytes, logprob }) => [word(bytes).marked, finite(logprob)])
+  return Object.fromEntries([...entries, [word(token.bytes).marked, finite(token.logprob)]])
 }
 
 /** Members of an object, to follow others in JSON text. */

@@ -12,6 +12,8 @@ import { TokenPieces } from "./TokenPieces.ts"
 /** Prompts with more characters to encode than this leave the event loop alone: about 5 ms of it. */
 const longPrompt = 8 * 1024
 
+const noBytes = new Uint8Array()
+
 const cacheBytes = 32 * 1024 * 1024
 
 export interface Options {
@@ -30,6 +32,7 @@ export const make = (vocabulary: Vocabulary, options: Options = {}): Effect.Effe
     const cache = new SectionCache(cacheBytes)
     const pieces = new TokenPieces(vocabulary)
     const allPieces = new TokenPieces(vocabulary, true)
+    const tokenBytes: Array<Uint8Array | undefined> = []
     const textOf = (id: number | undefined) => id === undefined ? undefined : vocabulary.tokens[id]
 
     const encodeTexts = (texts: ReadonlyArray<string>) =>
@@ -62,7 +65,7 @@ export const make = (vocabulary: Vocabulary, options: Options = {}): Effect.Effe
             )
           })
         }),
-      tokenBytes: (token) => allPieces.bytes(token),
+      tokenBytes: (token) => token in vocabulary.tokens ? tokenBytes[token] ??= allPieces.bytes(token) : noBytes,
       decoder: (showSpecial = false) => new Utf8Stream(showSpecial ? allPieces : pieces),
       endTokens: endTokens(vocabulary),
       bos: textOf(vocabulary.bosId),

@@ -17,7 +17,7 @@ export class Tokenizer extends Context.Service<Tokenizer, {
   readonly encode: (prompt: RenderedPrompt) => Effect.Effect<Int32Array>
   /** A streaming decoder of output that continues a prompt: control tokens are silent or show as their text, text comes out in whole characters. */
   readonly decoder: (showSpecial?: boolean) => StreamDecoder
-  /** Bytes that a token stands for: control tokens for their own text, byte tokens for their byte; none for an unknown id. */
+  /** Bytes that a token stands for, the same array every time: control tokens for their own text, byte tokens for their byte; none for an unknown id. */
   readonly tokenBytes: (token: number) => Uint8Array
   /** Tokens that end a turn (native.md's end-of-generation set). */
   readonly endTokens: Int32Array

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { CompletionsLogprobs, refusedField, tokenOptions, wireLogprobs } from "../../../src/dialect/OpenAiTokens.ts"
+import { CompletionsLogprobs, logprobsJson, refusedField, tokenOptions, wireLogprobs } from "../../../src/dialect/OpenAiTokens.ts"
 import { parse } from "../../../src/dialect/WireRequest.ts"
 
 const token = (id: number, bytes: ReadonlyArray<number>, logprob: number) => ({ token: id, bytes: Uint8Array.from(bytes), logprob })
@@ -26,6 +26,14 @@ describe("wireLogprobs", () => {
     })
     assert.deepStrictEqual(wire.map((own) => own.token), ["é", "\\xe2\\x82", "\\xac", "😀", "!"])
     assert.strictEqual(Buffer.from(wire.flatMap(({ bytes }) => bytes)).toString(), "é€😀!")
+  })
+})
+
+describe("logprobsJson", () => {
+  it("is the JSON of the same", () => {
+    for (const tokens of [split, split.slice(0, 1), [], [{ ...text(7, "\"\\\n\u2028", -Infinity), top: [] }]]) {
+      assert.deepStrictEqual(JSON.parse(logprobsJson(tokens)), wireLogprobs(tokens))
+    }
   })
 })
 
