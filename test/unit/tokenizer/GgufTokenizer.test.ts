@@ -46,6 +46,29 @@ describe("the Tokenizer service", () => {
       ])
     }).pipe(Effect.provide(GgufTokenizer.layer(vocabulary))))
 
+  it.live("gives the bytes of every token, control tokens' texts and none for what is no token", () =>
+    Effect.gen(function*() {
+      const tokenizer = yield* Tokenizer
+      const text = "a €👋🏽"
+      const ids = yield* tokenizer.encode(trusted(text))
+      assert.strictEqual(Buffer.concat(Array.from(ids, tokenizer.tokenBytes)).toString(), text)
+      assert.strictEqual(Buffer.from(tokenizer.tokenBytes(4089)).toString(), "<|im_end|>")
+      assert.strictEqual(tokenizer.tokenBytes(4089), tokenizer.tokenBytes(4089))
+      for (const id of [-1, 4096, 1 << 30, 0.5]) assert.lengthOf(tokenizer.tokenBytes(id), 0)
+      const shown = tokenizer.decoder(true)
+      assert.deepStrictEqual([tokenizer.decoder().push(4089), shown.push(4089)], ["", "<|im_end|>"])
+    }).pipe(Effect.provide(GgufTokenizer.layer(vocabulary))))
+
+  it.live("puts BOS first where the vocabulary wants it and the caller does not object", () =>
+    Effect.gen(function*() {
+      const tokenizer = yield* GgufTokenizer.make({ ...vocabulary, addBos: true })
+      const bos = vocabulary.bosId ?? -1
+      const plain = Array.from(yield* tokenizer.encode({ ...trusted("hi"), addBos: false }))
+      assert.notInclude(plain, bos)
+      assert.deepStrictEqual(Array.from(yield* tokenizer.encode(trusted("hi"))), [bos, ...plain])
+      assert.deepStrictEqual(Array.from(yield* tokenizer.encode(trusted("<|endoftext|>hi"))), [bos, ...plain])
+    }))
+
   it.live("refuses an unknown pre-tokenizer by name", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(GgufTokenizer.make({ ...vocabulary, pre: "martian" }))
