@@ -31,7 +31,8 @@ const withoutBillingHeader = (text: string): string => {
 const missing = (path: string) => Result.fail(new InvalidRequest({ message: `${path}: Missing key`, field: path }))
 
 const unreadable = (type: string, path: string, mode: Unreadable): Result.Result<string, UnsupportedFeature> => {
-  const kind = /^[\w.-]{1,64}$/.test(type) ? type : "unknown"
+  // Only what can be the name of a type is repeated, never a text.
+  const kind = /^[a-z_]{1,32}$/.test(type) ? type : "unknown"
   return mode === "refuse"
     ? Result.fail(
       new UnsupportedFeature({ message: `${path}: the model reads only text, not a block of type ${kind}`, field: path })
