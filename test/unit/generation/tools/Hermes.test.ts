@@ -7,6 +7,7 @@ import { OutputCollector } from "../../../../src/domain/Output.ts"
 import { OutputPipeline } from "../../../../src/generation/OutputPipeline.ts"
 import { detectSyntax } from "../../../../src/generation/tools/detectSyntax.ts"
 import { hermes } from "../../../../src/generation/tools/Hermes.ts"
+import { ChatTemplate } from "../../../../src/prompt/ChatTemplate.ts"
 
 const root = join(import.meta.dirname, "../../../..")
 const places = [join(root, "test/fixtures/golden/toolcalls/hermes.json"), join(root, "../shared/golden/toolcalls/hermes.json")]
@@ -256,5 +257,36 @@ describe("the syntax of a model", () => {
       assert.strictEqual(yield* detectSyntax(refusing), hermes)
       assert.isTrue(hermes.matches("<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"))
       assert.isFalse(hermes.matches("<tool_call>\n<function=f>\n</function>\n</tool_call>"))
+    }))
+})
+
+describe("a template of Hermes models", () => {
+  it.effect("shows earlier calls in a way that reads back as the same calls", () =>
+    Effect.gen(function*() {
+      const text =
+        "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}" +
+        "{% for c in m.tool_calls or [] %}\n<tool_call>\n{\"name\": \"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments | tojson }}}" +
+        "\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+      const template = yield* ChatTemplate.make({
+        template: text,
+        bos: undefined,
+        eos: "<|im_end|>",
+        specialTexts: ["<|im_start|>", "<|im_end|>"]
+      })
+      const calls = [
+        { id: "1", name: "f", arguments: "{\"z\": \"</tool_call>\", \"a\": [1, {\"b\": null}]}" },
+        { id: "2", name: "g", arguments: "{}" }
+      ]
+      const prompt = yield* template.render({
+        messages: [{ role: "user", content: "q" }, { role: "assistant", content: "Let me see.", toolCalls: calls }],
+        tools: [{ name: "f", parameters: { type: "object" } }],
+        templateVariables: {}
+      })
+      const turn = /<\|im_start\|>assistant\n([^]*?)<\|im_end\|>/.exec(prompt.text)?.[1] ?? ""
+      assert.isTrue(hermes.matches(turn))
+      assert.strictEqual(yield* detectSyntax(template), hermes)
+      const read = outputOf([...turn])
+      assert.strictEqual(read.text, "Let me see.")
+      assert.deepStrictEqual(read.calls, calls.map((call) => ({ name: call.name, text: call.arguments })))
     }))
 })
