@@ -33,7 +33,6 @@ export interface DecodedInput {
 export interface DecodedResponses extends DecodedInput {
   readonly request: GenerationRequest
   readonly stream: boolean
-  readonly store: boolean
   readonly echo: Echo
   /** Whether reasoning comes as a summary, and whether it comes sealed as well. */
   readonly reasoning: { readonly summary: boolean; readonly sealed: boolean }
@@ -210,7 +209,6 @@ export const decode = (
         session: context.session
       },
       stream: body.stream ?? false,
-      store: echo.store,
       echo,
       reasoning: {
         summary: echo.reasoning.summary !== null && echo.reasoning.summary !== "none",

@@ -60,14 +60,15 @@ const keep = (
   store: ResponseStore["Service"],
   tenant: string,
   given: ReadonlyArray<PlacedItem>,
-  response: ResponseObject
+  response: ResponseObject,
+  body: string
 ): void => {
   const isOwn = ({ path }: PlacedItem) => path !== "previous_response_id"
   const earlier = given.filter((item) => !isOwn(item)).map(({ item }) => item)
   const own = storedItems(given.filter(isOwn), (prefix, index) => itemId(`${response.id}i`, prefix, index))
   store.put(tenant, {
     id: response.id,
-    body: JSON.stringify(response),
+    body,
     input: JSON.stringify([...earlier, ...own]),
     itemIds: [...own.flatMap(idOf), ...response.output.map((item) => item.id)]
   })
@@ -98,27 +99,27 @@ export const createResponse = Effect.gen(function*() {
     model: model.id,
     echo
   }
-  const onEnd = (response: ResponseObject) => {
-    if (decoded.success.store) keep(store, tenant, items, response)
-  }
+  let ended = ""
+  const events = () =>
+    new ResponseStream({
+      head,
+      tools,
+      reasoning,
+      onEnd: (response) => {
+        if (stream && !echo.store) return
+        ended = JSON.stringify(response)
+        if (echo.store) keep(store, tenant, items, response, ended)
+      }
+    })
   return yield* answer({
     request,
     stream,
     ignored,
-    encoder: () => new ResponseStream({ head, tools, reasoning, onEnd }),
+    encoder: events,
     whole: (output, finish) => {
-      let body = ""
-      const events = new ResponseStream({
-        head,
-        tools,
-        reasoning,
-        onEnd: (response) => {
-          onEnd(response)
-          body = JSON.stringify(response)
-        }
-      })
-      for (const event of eventsOf(output, finish)) events.event(event)
-      return body
+      const response = events()
+      for (const event of eventsOf(output, finish)) response.event(event)
+      return ended
     }
   })
 })

@@ -41,8 +41,8 @@ describe("every field", () => {
   const acts: ReadonlyArray<readonly [string, object, (request: OpenAiResponses.DecodedResponses) => unknown, unknown]> = [
     ["model", { model: "m" }, ({ request, echo }) => [request.model, echo.model], ["m", "m"]],
     ["stream", { stream: true }, ({ stream }) => stream, true],
-    ["store", { store: false }, ({ store }) => store, false],
-    ["store by default", {}, ({ store }) => store, true],
+    ["store", { store: false }, ({ echo }) => echo.store, false],
+    ["store by default", {}, ({ echo }) => echo.store, true],
     ["instructions", { instructions: "i" }, ({ prompt }) => prompt.conversation.messages[0], { role: "system", content: "i" }],
     ["max_output_tokens", { max_output_tokens: 5, max_tokens: 6 }, ({ request }) => request.maxTokens, 5],
     ["max_tokens", { max_tokens: 6 }, ({ request, echo }) => [request.maxTokens, echo.max_output_tokens], [6, 6]],
