@@ -179,8 +179,9 @@ class EventStream {
     if (pending.length === 0) return
     this.pending = []
     for (const { choice, event } of pending) {
-      choice.sent = true
-      this.frames += this.encoder.event(event, choice.index)
+      const frames = this.encoder.event(event, choice.index)
+      if (frames !== "") choice.sent = true
+      this.frames += frames
     }
   }
 
