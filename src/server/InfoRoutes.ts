@@ -107,15 +107,18 @@ export const metrics = Effect.gen(function*() {
   return HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
 })
 
-/** `GET /openapi.json`, with the running model's id in its example. */
+/** `GET /openapi.json`, with the running model's id in its examples. */
 export const openApiDocument = ServedModel.useSync((served) => {
   const document = openApi()
-  const operation = document.paths["/v1/chat/completions"]?.post
-  const content = operation?.requestBody?.content["application/json"]
-  if (content !== undefined) {
-    Object.assign(content, {
-      example: { model: served.id, messages: [{ role: "user", content: "Name three planets." }], max_tokens: 64 }
-    })
+  const question = { model: served.id, messages: [{ role: "user", content: "Name three planets." }] }
+  const examples: Readonly<Record<string, object>> = {
+    "/v1/chat/completions": { ...question, max_tokens: 64 },
+    "/v1/messages": { ...question, max_tokens: 64 },
+    "/v1/messages/count_tokens": question
+  }
+  for (const [path, example] of Object.entries(examples)) {
+    const content = document.paths[path]?.post?.requestBody?.content["application/json"]
+    if (content !== undefined) Object.assign(content, { example })
   }
   return HttpServerResponse.jsonUnsafe(document)
 })
