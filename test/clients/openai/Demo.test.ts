@@ -54,12 +54,13 @@ describe(isThere ? "the bundled model" : "the bundled model (needs the model and
         const scored = text.choices[0]?.logprobs?.token_logprobs ?? []
         assert.deepStrictEqual(content.map(({ logprob }) => logprob), scored, "the same prompt has the same probabilities")
 
-        const open = await client.chat.completions.create({
+        const goOn = {
           model,
-          messages: [...messages, { role: "assistant", content: "The capital of" }],
+          messages: [...messages, { role: "assistant" as const, content: "The capital of" }],
           max_tokens: 40,
-          ...{ continue_final_message: true }
-        })
+          continue_final_message: true
+        }
+        const open = await client.chat.completions.create(goOn)
         assert.strictEqual(open.choices[0]?.message.content, " France is Paris.")
       })
     }).pipe(
