@@ -3,7 +3,7 @@ import { Context } from "effect"
 /** What this server tells clients about the model it serves. */
 export interface ServedModelValue {
   readonly id: string
-  /** Further names that requests may use; answers carry `id`. */
+  /** Further names that requests may use; an answer carries the name that its request used. */
   readonly aliases?: ReadonlyArray<string>
   /** Tokens; the engine may run fewer, and then says so when it is ready. */
   readonly contextLength: number

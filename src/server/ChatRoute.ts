@@ -21,7 +21,7 @@ export const chatCompletions = Effect.gen(function*() {
   const head: ResponseHead = {
     id: `chatcmpl-${randomUUID().replaceAll("-", "")}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-    model: model.id
+    model: decoded.request.model ?? model.id
   }
   return yield* answerChoices({
     requests: [decoded.request],

@@ -44,7 +44,7 @@ export const completions = Effect.gen(function*() {
   const head: OpenAiCompletions.CompletionHead = {
     id: `cmpl-${randomUUID().replaceAll("-", "")}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-    model: model.id,
+    model: requests[0]?.model ?? model.id,
     seed: requests[0]?.sampling.seed ?? 0,
     n,
     bestOf,

@@ -74,16 +74,18 @@ export const limits: LimitsValue = {
   drainMs: 10_000
 }
 
-export const layerServedModel = Layer.succeed(ServedModel, {
-  id: "demo/model",
-  contextLength: 4096,
-  weights: "demo.gguf",
-  weightsBytes: 1_000_000_000,
-  parameters: 2_000_000_000,
-  slots: 4,
-  cacheRamMib: 16,
-  prefixCache: false
-})
+export const layerServedModel = (aliases: ReadonlyArray<string> = []) =>
+  Layer.succeed(ServedModel, {
+    id: "demo/model",
+    aliases,
+    contextLength: 4096,
+    weights: "demo.gguf",
+    weightsBytes: 1_000_000_000,
+    parameters: 2_000_000_000,
+    slots: 4,
+    cacheRamMib: 16,
+    prefixCache: false
+  })
 
 export interface HarnessOptions {
   readonly script: Script
@@ -118,7 +120,7 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
           layerScripted(options.script),
           layerTokenizer(options.decode),
           layerTemplate,
-          layerServedModel,
+          layerServedModel(value.aliases),
           Auth.layer,
           Admission.layerOptions({ slots: value.slots, maxWaitingPerTenant: 32, maxWaiting: 256, ...options.admission })
         )
