@@ -10,6 +10,7 @@ import {
 import type { Conversation, Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import { isNamed, type ServedModelValue } from "../domain/ServedModel.ts"
 import type { Tool } from "../domain/Tool.ts"
 import { conversationMessages, systemMessages } from "./AnthropicMessagesContent.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
@@ -25,7 +26,7 @@ export interface RequestContext {
   /** 0 ≤ seed < 2^53; used when the request brings none. */
   readonly randomSeed: number
   /** The model that is served. */
-  readonly servedModel: string
+  readonly served: ServedModelValue
 }
 
 export interface DecodedRequest {
@@ -134,7 +135,8 @@ const conversation = (body: PromptFields): Result.Result<DecodedPrompt, Failure>
     }
   })
 
-const ignoredModel = (body: PromptFields, servedModel: string) => body.model === undefined || body.model === servedModel ? [] : ["model"]
+const ignoredModel = (body: PromptFields, served: ServedModelValue) =>
+  body.model === undefined || isNamed(served, body.model) ? [] : ["model"]
 
 /** The body of `POST /v1/messages` → what is asked for, or the field to blame. */
 export const decode = (wire: WireObject, context: RequestContext): Result.Result<DecodedRequest, Failure> =>
@@ -155,32 +157,35 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
         tenant: context.tenant,
         session: context.session
       },
-      model: body.model?.toWellFormed() ?? context.servedModel,
+      model: body.model?.toWellFormed() ?? context.served.id,
       stream: body.stream ?? false,
       omitThinking: body.thinking?.display === "omitted",
       returnProgress: body.return_progress ?? false,
-      ignored: [...ignoredModel(body, context.servedModel), ...ignoredFields(wire, actedFields), ...prompt.ignored]
+      ignored: [...ignoredModel(body, context.served), ...ignoredFields(wire, actedFields), ...prompt.ignored]
     }
   })
 
 /** The body of `POST /v1/messages/count_tokens` → the conversation to count. */
-export const decodeCounted = (wire: WireObject, servedModel: string): Result.Result<DecodedPrompt, Failure> =>
+export const decodeCounted = (wire: WireObject, served: ServedModelValue): Result.Result<DecodedPrompt, Failure> =>
   Result.gen(function*() {
     yield* refuseThread(wire)
     const body = yield* decodeCount(wire)
     const prompt = yield* conversation(body)
     return {
       conversation: prompt.conversation,
-      ignored: [...ignoredModel(body, servedModel), ...ignoredFields(wire, countedFields), ...prompt.ignored]
+      ignored: [...ignoredModel(body, served), ...ignoredFields(wire, countedFields), ...prompt.ignored]
     }
   })
 
-/** The session that a client names in the body: `prompt_cache_key`, or the `session_id` in Claude Code's `metadata.user_id`. */
-export const sessionName = ({ fields }: WireObject): string | undefined => {
+/**
+ * The session that a client names in the body: `prompt_cache_key`, or, where it is not `known` from a header, the `session_id` in Claude Code's
+ * `metadata.user_id`.
+ */
+export const sessionName = ({ fields }: WireObject, known: boolean): string | undefined => {
   const key = fields["prompt_cache_key"]
   if (typeof key === "string" && key !== "") return key
   const metadata = fields["metadata"]
-  if (!isRecord(metadata) || typeof metadata["user_id"] !== "string") return undefined
+  if (known || !isRecord(metadata) || typeof metadata["user_id"] !== "string") return undefined
   try {
     const user: unknown = JSON.parse(metadata["user_id"])
     return isRecord(user) && typeof user["session_id"] === "string" && user["session_id"] !== "" ? user["session_id"] : undefined

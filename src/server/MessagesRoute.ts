@@ -1,10 +1,9 @@
 import { Effect } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import type { TokenCount } from "../../schema/anthropic/Message.ts"
 import * as AnthropicMessages from "../dialect/AnthropicMessages.ts"
 import { type AnswerHead, message, MessageStream } from "../dialect/AnthropicMessagesAnswer.ts"
-import type { WireObject } from "../dialect/WireRequest.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Generation } from "../generation/Generation.ts"
 import { wireObject } from "./Body.ts"
@@ -16,18 +15,11 @@ import { randomSeed } from "./Seed.ts"
 const withRequestId = (response: HttpServerResponse.HttpServerResponse, id: string) =>
   HttpServerResponse.setHeader(response, "request-id", id)
 
-/** The body, with its session noted: the body's own name for it wins over Claude Code's header, of which each sub-agent is one. */
+/** The body, with the session that it names noted. */
 const readBody = Effect.gen(function*() {
   const record = yield* RequestRecord
-  const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const wire: WireObject = yield* wireObject
-  const agent = headers["x-claude-code-agent-id"]
-  const own = headers["x-claude-code-session-id"]
-  const session = typeof wire.fields["prompt_cache_key"] === "string" || own === undefined
-    ? AnthropicMessages.sessionName(wire)
-    : agent === undefined
-    ? own
-    : `${own}:${agent}`
+  const wire = yield* wireObject
+  const session = AnthropicMessages.sessionName(wire, record.session !== undefined)
   if (session !== undefined) record.session = sessionTag(session)
   return wire
 })
@@ -42,7 +34,7 @@ export const messages = Effect.gen(function*() {
       tenant: record.tenant,
       session: record.session,
       randomSeed: randomSeed(),
-      servedModel: model.id
+      served: model
     })
   )
   const head: AnswerHead = {
@@ -67,7 +59,7 @@ export const countTokens = Effect.gen(function*() {
   const model = yield* ServedModel
   const generation = yield* Generation
   const wire = yield* readBody
-  const { conversation, ignored } = yield* Effect.fromResult(AnthropicMessages.decodeCounted(wire, model.id))
+  const { conversation, ignored } = yield* Effect.fromResult(AnthropicMessages.decodeCounted(wire, model))
   const count: TokenCount = { input_tokens: yield* generation.countTokens({ _tag: "Chat", conversation }) }
   record.promptTokens = count.input_tokens
   const response = HttpServerResponse.jsonUnsafe(

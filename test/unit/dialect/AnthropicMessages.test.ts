@@ -7,8 +7,21 @@ import { parse } from "../../../src/dialect/WireRequest.ts"
 import type { Message } from "../../../src/domain/Conversation.ts"
 import type { GenerationRequest } from "../../../src/domain/GenerationRequest.ts"
 import { greedy } from "../../../src/domain/Sampling.ts"
+import type { ServedModelValue } from "../../../src/domain/ServedModel.ts"
 
-const context = { tenant: "t", session: undefined, randomSeed: 77, servedModel: "demo" }
+const served: ServedModelValue = {
+  id: "demo",
+  aliases: ["claude-local"],
+  contextLength: 4096,
+  weights: "demo.gguf",
+  weightsBytes: 0,
+  parameters: 0,
+  slots: 1,
+  cacheRamMib: 0,
+  prefixCache: false
+}
+
+const context = { tenant: "t", session: undefined, randomSeed: 77, served }
 
 const decodeResult = (body: object) => AnthropicMessages.decode(Result.getOrThrow(parse(JSON.stringify(body))), context)
 
@@ -74,6 +87,7 @@ describe("the fields", () => {
     ["model", "claude-opus-5-5", (decoded) => [decoded.model, decoded.request.model, decoded.ignored], ["claude-opus-5-5", undefined, [
       "model"
     ]]],
+    ["model", "claude-local", (decoded) => [decoded.model, decoded.ignored], ["claude-local", []]],
     ["model", "demo", (decoded) => [decoded.model, decoded.ignored], ["demo", []]],
     ["messages", [{ role: "user", content: "other" }], ({ request }) => conversationOf(request).messages, [{
       role: "user",
@@ -451,7 +465,7 @@ describe("tools", () => {
 })
 
 describe("count_tokens", () => {
-  const counted = (body: object) => AnthropicMessages.decodeCounted(Result.getOrThrow(parse(JSON.stringify(body))), "demo")
+  const counted = (body: object) => AnthropicMessages.decodeCounted(Result.getOrThrow(parse(JSON.stringify(body))), served)
 
   it("decodes as messages does, and refuses nothing about the output", () => {
     const body = { messages: hi, system: "s", tools: [weather], thinking: { type: "enabled", budget_tokens: 5 } }
@@ -470,9 +484,11 @@ describe("count_tokens", () => {
 })
 
 describe("sessionName", () => {
-  const name = (fields: object) => AnthropicMessages.sessionName({ fields: { ...fields } })
+  const name = (fields: object, known = false) => AnthropicMessages.sessionName({ fields: { ...fields } }, known)
   it("is the cache key, or the session in metadata.user_id", () => {
     assert.strictEqual(name({ prompt_cache_key: "k", metadata: { user_id: "{\"session_id\":\"s\"}" } }), "k")
+    assert.isUndefined(name({ metadata: { user_id: "{\"session_id\":\"s\"}" } }, true))
+    assert.strictEqual(name({ prompt_cache_key: "k" }, true), "k")
     assert.strictEqual(name({ metadata: { user_id: "{\"device_id\":\"d\",\"session_id\":\"s\"}" } }), "s")
     for (const user_id of ["u", "", "{", "[]", "null", "{\"session_id\":5}", "{\"session_id\":\"\"}", 7, null]) {
       assert.isUndefined(name({ metadata: { user_id } }), String(user_id))
