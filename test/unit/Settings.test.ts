@@ -51,6 +51,26 @@ describe("Settings.resolve", () => {
       }
     }))
 
+  it.effect("takes lists with commas or repeated, from every source", () =>
+    Effect.gen(function*() {
+      const origins = ["https://app.example", "http://localhost:3000"]
+      for (
+        const given of [
+          { flags: { "cors-origin": origins, alias: ["a", "org/b:7b"] } },
+          { flags: { "cors-origin": [origins.join(",")], alias: ["a, org/b:7b"] } },
+          { environment: { MASHBOX_CORS_ORIGIN: origins.join(", "), MASHBOX_ALIAS: "a,org/b:7b," } },
+          { file: { "cors-origin": origins, alias: "a,org/b:7b" } }
+        ]
+      ) {
+        const value = yield* Settings.resolve({ ...sources, ...given })
+        assert.deepStrictEqual([value.corsOrigins, value.aliases], [origins, ["a", "org/b:7b"]], JSON.stringify(given))
+      }
+      for (const origin of ["*", "null", "app.example", "https://app.example/", "https://app.example:443", "HTTPS://app.example"]) {
+        assert.strictEqual((yield* failure({ environment: { MASHBOX_CORS_ORIGIN: origin } })).setting, "cors-origin", origin)
+      }
+      assert.strictEqual((yield* failure({ file: { alias: ["two words"] } })).setting, "alias")
+    }))
+
   it.effect("names a setting of the file that it does not know", () =>
     Effect.gen(function*() {
       const error = yield* failure({ file: { prot: 80 } })
