@@ -5,7 +5,7 @@ import { isMarked, type Text } from "../../../../src/prompt/jinja/MarkedText.ts"
 import type { Value } from "../../../../src/prompt/jinja/Values.ts"
 import { committed, field, hasShared, list, load, options, outcome, shared, text, variables } from "../golden.ts"
 
-const folder = hasShared ? shared : committed
+const folder = shared
 
 /** Renders that differ from Python's, with the reason. Every one is an input that Python refuses. */
 const knownDifferences: Readonly<Record<string, { readonly cases: ReadonlyArray<string> | "many"; readonly why: string }>> = {
