@@ -1,5 +1,5 @@
-import { Effect } from "effect"
-import { HttpServerError, HttpServerRequest } from "effect/http"
+import { Effect, Stream } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { maxDepth, objectOf, parse } from "../dialect/WireRequest.ts"
@@ -32,14 +32,44 @@ const decompress = (bytes: Uint8Array, coding: keyof typeof decoders, limit: num
         : new InvalidRequest({ message: `The request body is not valid ${coding} data.`, field: null })
   })
 
-const readBytes = (request: HttpServerRequest.HttpServerRequest, limit: number) =>
-  request.arrayBuffer.pipe(
-    Effect.mapError((error) =>
-      HttpServerError.isHttpServerError(error) && error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
-        ? tooLarge(limit)
-        : new InvalidRequest({ message: "The request body could not be read.", field: null })
+/** Room for the bytes of a body as they come, so that no turn of the event loop copies all of a large one. */
+class BodyBytes {
+  private bytes: Uint8Array
+  private length = 0
+
+  constructor(expected: number) {
+    this.bytes = new Uint8Array(expected)
+  }
+
+  /** False where the bytes are then more than `limit`. */
+  push(chunk: Uint8Array, limit: number): boolean {
+    const length = this.length + chunk.length
+    if (length > limit) return false
+    if (length > this.bytes.length) {
+      const larger = new Uint8Array(Math.min(limit, Math.max(2 * this.bytes.length, length, 4096)))
+      larger.set(this.bytes.subarray(0, this.length))
+      this.bytes = larger
+    }
+    this.bytes.set(chunk, this.length)
+    this.length = length
+    return true
+  }
+
+  received(): Uint8Array {
+    return this.bytes.subarray(0, this.length)
+  }
+}
+
+/** `expected`: what the client says that it sends, at most `limit`. */
+const readBytes = (request: HttpServerRequest.HttpServerRequest, expected: number, limit: number) =>
+  Effect.suspend(() => {
+    const body = new BodyBytes(expected)
+    return request.stream.pipe(
+      Stream.mapError(() => new InvalidRequest({ message: "The request body could not be read.", field: null })),
+      Stream.runForEach((chunk) => body.push(chunk, limit) ? Effect.void : Effect.fail(tooLarge(limit))),
+      Effect.map(() => body.received())
     )
-  )
+  })
 
 /** The bytes of a JSON request body: of the right type, and not too large before or after decompression. */
 const jsonBytes = Effect.gen(function*() {
@@ -56,8 +86,9 @@ const jsonBytes = Effect.gen(function*() {
       message: `The request body's Content-Encoding must be one of ${Object.keys(decoders).join(", ")}.`
     })
   }
-  if (Number(request.headers["content-length"] ?? 0) > limit) return yield* tooLarge(limit)
-  const received = new Uint8Array(yield* readBytes(request, limit))
+  const expected = Number(request.headers["content-length"] ?? 0)
+  if (expected > limit) return yield* tooLarge(limit)
+  const received = yield* readBytes(request, expected, limit)
   return isCoding(coding) ? yield* decompress(received, coding, limit) : received
 })
 
