@@ -289,7 +289,7 @@ class MashboxGroup extends HttpApiGroup.make("mashbox", { topLevel: true }).add(
     success: Schema.String.pipe(HttpApiSchema.asText())
   }).annotateMerge(describe(
     "Metrics (Prometheus text)",
-    "What the server does, in the Prometheus text format: requests running and waiting, KV cache use, the cache layout (one slot holds one whole context: block_size = the context length, num_blocks = the slots), requests answered by finish reason, prompt and generated tokens, prefix cache lookups and hits (tokens), preemptions (never), worker restarts, programs compiled after ready, and histograms of time to first token, queue time, end-to-end time and time per output token. Every name starts with `mashbox:`. No label names a user, an API key or a session.",
+    "What the server does, in the Prometheus text format: requests running and waiting, KV cache use, the cache layout (one slot holds one whole context: block_size = the context length, num_blocks = the slots), requests answered by finish reason, prompt and generated tokens, prefix cache lookups and hits (tokens), preemptions (never), worker restarts, programs compiled after ready, and histograms of time to first token, queue time, end-to-end time and time per output token. Every figure has a name that starts with `mashbox:`; those that vLLM has too are also given under its `vllm:` name, for dashboards made for it. No label names a user, an API key or a session.",
     { 200: "Prometheus text exposition format." }
   )),
   HttpApiEndpoint.get("openapi", "/openapi.json", {
