@@ -2,7 +2,7 @@ import { Console, Effect, Layer, Option, Record } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { HttpServer, type HttpServerError } from "effect/http"
 import { join } from "node:path"
-import type { EngineError } from "../domain/Errors.ts"
+import { EngineError, ModelError } from "../domain/Errors.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { projectRoot } from "../engine/EnginePaths.ts"
@@ -100,12 +100,19 @@ const serve = Effect.fnUntraced(function*(settings: Settings.SettingsValue) {
   })
   return yield* served.pipe(
     Effect.provide(Mashbox.layer.pipe(Layer.provideMerge(Settings.Settings.layer(settings)))),
+    Effect.catchTags({
+      ModelError: (error) => Effect.fail(new ModelError({ ...error, message: about(settings.model, error.message) })),
+      EngineError: (error) => Effect.fail(new EngineError({ ...error, message: about(settings.model, error.message) }))
+    }),
     Effect.catchTag(
       "ServeError",
       (error: HttpServerError.ServeError) => new ListenError({ host: settings.host, port: settings.port, code: listenCode(error.cause) })
     )
   )
 })
+
+/** A message about a file names the file. */
+const about = (path: string, message: string) => message.startsWith(path) ? message : `${path}: ${message}`
 
 const listenCode = (cause: unknown) => typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : "unknown"
 

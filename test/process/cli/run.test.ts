@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
-import { tmpdir } from "node:os"
+import { tmpdir, totalmem } from "node:os"
 import { join } from "node:path"
 import { chat, mashbox, root, serve } from "./program.ts"
 
@@ -47,15 +47,15 @@ describe("mashbox run", () => {
     for (const { file } of chosen) {
       const { code, stderr } = await mashbox(["run", join(broken, file), "--port", "0"])
       assert.strictEqual(code, 1, file)
-      oneLine(stderr)
+      assert.include(oneLine(stderr), file)
     }
   })
 
-  it("names the largest context and slots that fit before it allocates", async () => {
-    const { code, stderr } = await mashbox(["run", "--port", "0", "--ctx", "16777216", "--slots", "256"])
+  it("names the largest context and slots that fit before it allocates", async (context) => {
+    if (totalmem() > 200e9) context.skip("this machine has room for everything that the bundled model can be asked for")
+    const { code, stderr } = await mashbox(["run", "--port", "0", "--ctx", "131072", "--slots", "256", "--kv-type", "f32"])
     assert.strictEqual(code, 1)
-    assert.match(oneLine(stderr), /--ctx|ctx|context/)
-    assert.match(stderr, /\d/)
+    assert.match(oneLine(stderr), /the largest ctx with 256 slots is \d+, the most slots with ctx 131072 is \d+/)
   })
 
   it("says which port is taken and what to do", async () => {
