@@ -1,4 +1,4 @@
-import { Cause, Clock, Deferred, Effect, Exit, type Scope } from "effect"
+import { Cause, Clock, Deferred, Effect, Equal, Exit, type Scope } from "effect"
 import { Readable } from "node:stream"
 import type { StreamEncoder } from "../dialect/StreamEncoder.ts"
 import { type EngineError, RequestRefused } from "../domain/Errors.ts"
@@ -50,7 +50,8 @@ class ChoiceSink implements OutputSink {
  * one kind is joined into one delta. Nothing is written before the first output or `begin`, so an early failure can still be a status.
  */
 class EventStream {
-  readonly body = new Readable({ highWaterMark: bufferBytes, read() {} })
+  // Effect hashes a response that fails after its head; by structure that would walk from here through every connection of the server.
+  readonly body = Equal.byReferenceUnsafe(new Readable({ highWaterMark: bufferBytes, read() {} }))
   /** Done with the first bytes of the stream, or with the error that came in their place. */
   readonly committed = Deferred.makeUnsafe<void, EngineError | RequestRefused>()
   lastWriteAt: number

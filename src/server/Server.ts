@@ -1,5 +1,5 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { ByteSize, Effect, Layer } from "effect"
+import { ByteSize, Effect, Equal, Layer } from "effect"
 import { HttpIncomingMessage, HttpRouter } from "effect/http"
 import { Settings } from "../Settings.ts"
 import { DrainingServer } from "./DrainingServer.ts"
@@ -18,6 +18,11 @@ const makeNodeServer = (limits: LimitsValue, onRefused: OnRefused): DrainingServ
     maxHeaderSize: limits.headerBytes
   })
   refuseUnparsed(server, onRefused)
+  server.on("request", (request, response) => {
+    // Errors carry the request, and Effect hashes errors: not by the structure of Node's objects, which lead to every connection.
+    Equal.byReferenceUnsafe(request)
+    Equal.byReferenceUnsafe(response)
+  })
   return server
 }
 
