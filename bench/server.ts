@@ -1,105 +1,158 @@
 /**
- * The server's own cost: CPU of the server process per streamed token at 64 streams, one token per stream and engine step, against the
- * budget of 10 µs (the scripted engine that makes the tokens included), and short requests per second. Run with `npm run bench:server`.
+ * The server's own cost, over the scripted engine that makes the tokens: CPU of the server process per streamed token at 64 streams in every
+ * dialect, short requests per second, the first byte of a refusal, parallel `count_tokens`, and what other streams notice of a body of
+ * 10 MB. Run with `npm run bench:server`.
  */
-import { fork } from "node:child_process"
-import { once } from "node:events"
-import { Agent, request } from "node:http"
+import { setTimeout as wait } from "node:timers/promises"
+import { agent, answered, quantile, send } from "./support/client.ts"
+import { type Dialect, dialects } from "./support/dialects.ts"
+import { ServerProcess } from "./support/serverProcess.ts"
+import { type Stall, stallDuring, stallOfBody } from "./support/stall.ts"
 
 const streams = 64
 const tokensPerStream = 1_000
+/** Rounds before the figures count: a server that has just started still compiles its hot paths. */
+const warmUps = 8
+const measured = 5
 const shortRequests = 2_000
-const budgetMicroseconds = 10
+const refusals = 300
+const counts = 24
+const bodyBytes = 10_000_000
+const budget = { tokenMicroseconds: 10, refusalMs: 5, stallMs: 10 }
 
-const child = fork(new URL("support/scriptedServer.ts", import.meta.url), { stdio: ["ignore", "ignore", "ignore", "ipc"] })
-child.once("exit", (code) => {
-  if (code !== null && code !== 0) throw new Error(`the server process ended with ${code}`)
-})
-const [{ url }] = await once(child, "message") as [{ readonly url: string }]
-const agent = new Agent({ keepAlive: true, maxSockets: streams })
+const [chat, , , messages] = dialects
+if (chat === undefined || messages === undefined) throw new Error("no dialects")
 
-const cpu = async (): Promise<number> => {
-  child.send("cpu")
-  const [{ cpu }] = await once(child, "message") as [{ readonly cpu: number }]
-  return cpu
+const server = await ServerProcess.start()
+const missed: Array<string> = []
+const row = (name: string, figures: string) => console.log(`${name.padEnd(26)} ${figures}`)
+const within = (name: string, value: number, limit: number) => {
+  if (!(value <= limit)) missed.push(name)
 }
 
-interface Answer {
-  readonly bytes: number
-  readonly deltas: number
-}
-
-/** Reads an answer without parsing it; deltas are counted by their end. */
-const chat = (body: object): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const sent = request(
-      `${url}/v1/chat/completions`,
-      { method: "POST", agent, headers: { "content-type": "application/json" } },
-      (response) => {
-        if (response.statusCode !== 200) return reject(new Error(`status ${response.statusCode}`))
-        let bytes = 0
-        let deltas = 0
-        response.on("data", (chunk: Buffer) => {
-          bytes += chunk.length
-          for (let at = chunk.indexOf("}\n\n"); at >= 0; at = chunk.indexOf("}\n\n", at + 3)) deltas++
-        })
-        response.on("end", () => resolve({ bytes, deltas }))
-        response.on("error", reject)
-      }
-    )
-    sent.on("error", reject)
-    sent.end(JSON.stringify(body))
-  })
-
-const messages = [{ role: "user", content: "Tell me a story about a shy dragon." }]
-
-const streamAll = async (tokens: number) => {
-  const before = await cpu()
+const streamAll = async ({ body, path }: Dialect) => {
+  const before = await server.ask("figures")
   const started = performance.now()
-  const answers = await Promise.all(Array.from({ length: streams }, () => chat({ messages, stream: true, max_tokens: tokens })))
+  const answers = await Promise.all(Array.from({ length: streams }, () => answered(server.url + path, body(tokensPerStream, true))))
   const seconds = (performance.now() - started) / 1000
-  return { microseconds: await cpu() - before, seconds, answers }
+  const tokens = streams * tokensPerStream
+  return {
+    microseconds: ((await server.ask("figures")).cpu - before.cpu) / tokens,
+    tokensPerSecond: tokens / seconds,
+    tokensPerEvent: tokens / answers.reduce((sum, { events }) => sum + events, 0),
+    bytesPerToken: answers.reduce((sum, { bytes }) => sum + bytes, 0) / tokens
+  }
 }
 
-const shortAll = async (count: number) => {
-  const before = await cpu()
+const shortAll = async ({ body, path }: Dialect) => {
+  const before = await server.ask("figures")
   const started = performance.now()
-  let left = count
+  let left = shortRequests
   const worker = async () => {
-    while (left-- > 0) await chat({ messages, max_tokens: 1 })
+    while (left-- > 0) await answered(server.url + path, body(1, false))
   }
   await Promise.all(Array.from({ length: 16 }, worker))
-  return { microseconds: await cpu() - before, seconds: (performance.now() - started) / 1000 }
+  const seconds = (performance.now() - started) / 1000
+  return { perSecond: shortRequests / seconds, microseconds: ((await server.ask("figures")).cpu - before.cpu) / shortRequests }
 }
 
-await streamAll(tokensPerStream)
-await shortAll(shortRequests)
+/** Waits for the first byte of requests that are refused for a field, one after the other. */
+const refuseAll = async ({ body, path }: Dialect) => {
+  const refused = { ...body(1, false), temperature: "warm" }
+  const waits: Array<number> = []
+  for (let request = 0; request < refusals; request++) waits.push((await answered(server.url + path, refused, 400)).firstByteMs)
+  return waits
+}
 
-const rounds = [await streamAll(tokensPerStream), await streamAll(tokensPerStream), await streamAll(tokensPerStream)]
-const perToken = rounds.map(({ microseconds }) => microseconds / (streams * tokensPerStream)).toSorted((a, b) => a - b)
-const [best, median, worst] = perToken
-const round = rounds[0]!
-const deltas = round.answers.reduce((sum, answer) => sum + answer.deltas, 0)
-const bytes = round.answers.reduce((sum, answer) => sum + answer.bytes, 0)
-const tokens = streams * tokensPerStream
-const short = await shortAll(shortRequests)
+/** Runs `work` while 8 streams go on. */
+const besideStreams = async <A>(work: () => Promise<A>): Promise<A> => {
+  const others = Array.from({ length: 8 }, () => send(server.url + chat.path, chat.body(1 << 23, true)))
+  await wait(300)
+  const result = await work()
+  for (const other of others) other.leave()
+  await Promise.all(others.map((other) => other.answer))
+  return result
+}
 
-console.log(
-  `streamed token   ${median?.toFixed(2)} µs of server CPU (best ${best?.toFixed(2)}, worst ${
-    worst?.toFixed(2)
-  }; budget ${budgetMicroseconds} µs)`
-)
-console.log(
-  `                 ${streams} streams, ${(tokens / round.seconds).toFixed(0)} tokens/s, ${
-    (tokens / deltas).toFixed(2)
-  } tokens per event, ${(bytes / tokens).toFixed(0)} bytes per token`
-)
-console.log(
-  `short requests   ${(shortRequests / short.seconds).toFixed(0)} per second, ${
-    (short.microseconds / shortRequests).toFixed(0)
-  } µs of server CPU each (1 token, 16 connections)`
-)
+for (const dialect of dialects) {
+  for (let round = 0; round < warmUps; round++) await streamAll(dialect)
+  const rounds: Array<Awaited<ReturnType<typeof streamAll>>> = []
+  for (let round = 0; round < measured; round++) rounds.push(await streamAll(dialect))
+  const costs = rounds.map(({ microseconds }) => microseconds)
+  const median = quantile(costs, 0.5)
+  row(
+    `token, ${dialect.name}`,
+    `${median.toFixed(2)} µs of server CPU (best ${Math.min(...costs).toFixed(2)}, worst ${
+      Math.max(...costs).toFixed(2)
+    }; budget ${budget.tokenMicroseconds} µs); ${streams} streams, ${rounds[0]?.tokensPerSecond.toFixed(0)} tokens/s, ${
+      rounds[0]?.tokensPerEvent.toFixed(2)
+    } tokens per event, ${rounds[0]?.bytesPerToken.toFixed(0)} bytes per token`
+  )
+  within(`token, ${dialect.name}`, median, budget.tokenMicroseconds)
+}
 
+await shortAll(chat)
+for (const dialect of [chat, messages]) {
+  const { microseconds, perSecond } = await shortAll(dialect)
+  row(
+    `short requests, ${dialect.name}`,
+    `${perSecond.toFixed(0)} per second, ${microseconds.toFixed(0)} µs of server CPU each (1 token, 16 connections)`
+  )
+}
+
+for (const dialect of dialects) {
+  const idle = await refuseAll(dialect)
+  row(
+    `refusal, ${dialect.name}`,
+    `first byte p50 ${quantile(idle, 0.5).toFixed(2)} ms, p99 ${quantile(idle, 0.99).toFixed(2)} ms (budget ${budget.refusalMs} ms)`
+  )
+  within(`refusal, ${dialect.name}`, quantile(idle, 0.99), budget.refusalMs)
+}
+const beside = await besideStreams(() => refuseAll(chat))
+row("  beside 8 streams", `first byte p50 ${quantile(beside, 0.5).toFixed(2)} ms, p99 ${quantile(beside, 0.99).toFixed(2)} ms`)
+
+const counted = await besideStreams(async () => {
+  const before = (await server.ask("figures")).engineRequests
+  const started = performance.now()
+  const body = { ...messages.large(40_000), max_tokens: undefined }
+  const answers = await Promise.all(Array.from({ length: counts }, () => answered(`${server.url}/v1/messages/count_tokens`, body)))
+  const ms = performance.now() - started
+  return {
+    ms,
+    slowest: Math.max(...answers.map(({ firstByteMs }) => firstByteMs)),
+    engine: (await server.ask("figures")).engineRequests - before
+  }
+})
+row(
+  `${counts} count_tokens at once`,
+  `all after ${counted.ms.toFixed(0)} ms beside 8 streams, slowest ${
+    counted.slowest.toFixed(0)
+  } ms; ${counted.engine} reached the engine (must be 0)`
+)
+within("count_tokens", counted.engine, 0)
+
+const stallRow = (name: string, { gapMs, turns }: Stall) =>
+  row(
+    name,
+    `longest wait of 8 other streams ${gapMs.toFixed(1)} ms; longest turn of the server ${turns.wallMs.toFixed(1)} ms, ${
+      turns.cpuMs.toFixed(1)
+    } ms of it CPU`
+  )
+stallRow("no body", await stallDuring(server, () => wait(2_000)))
+for (const dialect of dialects) {
+  const name = `10 MB, refused, ${dialect.name}`
+  const stall = await stallOfBody(
+    server,
+    { ...dialect, large: (bytes) => ({ ...dialect.large(bytes), temperature: "warm" }) },
+    bodyBytes,
+    400
+  )
+  stallRow(name, stall)
+  within(name, stall.gapMs, budget.stallMs)
+}
+for (const dialect of dialects) stallRow(`10 MB, prompt, ${dialect.name}`, await stallOfBody(server, dialect, bodyBytes))
+
+console.log(missed.length === 0 ? "every budget holds" : `over budget: ${missed.join("; ")}`)
 agent.destroy()
-child.disconnect()
-if (!(median !== undefined && median <= budgetMicroseconds)) process.exitCode = 1
+server.close()
+if (missed.length > 0) process.exitCode = 1

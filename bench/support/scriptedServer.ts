@@ -1,13 +1,13 @@
 /**
  * The real server with the bundled model's tokenizer and template, over a scripted engine that gives every running request one token per
- * step. Started with an IPC channel: sends `{ url }`, and `{ cpu }` (microseconds, user and system) for every message.
+ * step. Started with an IPC channel: sends `{ url }`, and `ServerFigures` for every `Ask`.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Auth } from "../../src/auth/Auth.ts"
 import { ServedModel } from "../../src/domain/ServedModel.ts"
-import { layerScripted } from "../../src/engine/EngineScripted.ts"
+import { layerScripted, ScriptedEngine } from "../../src/engine/EngineScripted.ts"
 import { Admission } from "../../src/generation/Admission.ts"
 import { Generation } from "../../src/generation/Generation.ts"
 import * as GgufMetadata from "../../src/models/GgufMetadata.ts"
@@ -17,8 +17,10 @@ import { Settings } from "../../src/Settings.ts"
 import * as JsonLogger from "../../src/telemetry/JsonLogger.ts"
 import * as GgufTokenizer from "../../src/tokenizer/GgufTokenizer.ts"
 import { Tokenizer } from "../../src/tokenizer/Tokenizer.ts"
+import type { Ask, ServerFigures } from "./serverProcess.ts"
+import { watchTurns } from "./turnMeter.ts"
 
-const slots = 64
+const slots = 96
 const path = new URL("../../models/mashbox-demo.gguf", import.meta.url).pathname
 const passage =
   "Once upon a time there was a little dragon who was shy. She lived in a cave near the sea, and every day she watched the boats. "
@@ -30,7 +32,7 @@ const program = Effect.gen(function*() {
   const endless = function*() {
     while (true) yield* output.subarray(1)
   }
-  const model = { contextLength: 1 << 20, vocabularySize: metadata.vocabulary.tokens.length, slots }
+  const model = { contextLength: 1 << 24, vocabularySize: metadata.vocabulary.tokens.length, slots }
   const services = Generation.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(
       layerScripted({ answer: () => ({ tokens: endless() }), model }),
@@ -65,11 +67,17 @@ const program = Effect.gen(function*() {
       aliases: []
     }))
   )
-  const context = yield* Layer.build(Server.layer.pipe(Layer.provide(services), Layer.provide(JsonLogger.layer("Info"))))
-  const { address } = yield* HttpServer.HttpServer.pipe(Effect.provide(context))
-  process.on("message", () => {
+  const context = yield* Layer.build(
+    Server.layer.pipe(Layer.provideMerge(services), Layer.provide(JsonLogger.layer("Info")))
+  )
+  const { address } = Context.get(context, HttpServer.HttpServer)
+  const engine = Context.get(context, ScriptedEngine)
+  let turns: ReturnType<typeof watchTurns> | undefined
+  process.on("message", (ask: Ask) => {
+    if (ask === "watch") turns = watchTurns()
     const { system, user } = process.cpuUsage()
-    process.send?.({ cpu: user + system })
+    const figures: ServerFigures = { cpu: user + system, engineRequests: engine.requests.length }
+    process.send?.(ask === "unwatch" && turns !== undefined ? { ...figures, turns: turns() } : figures)
   })
   process.on("disconnect", () => process.exit())
   process.send?.({ url: `http://127.0.0.1:${"port" in address ? address.port : 0}` })

@@ -1,0 +1,43 @@
+export interface Dialect {
+  readonly name: string
+  readonly path: string
+  readonly body: (maxTokens: number, stream: boolean) => object
+  /** A body of about this many bytes of history, as a long session's client sends it. */
+  readonly large: (bytes: number) => object
+}
+
+const question = "Tell me a story about a shy dragon."
+const paragraph = "The dragon looked at the sea, and the boats came back with fish and news from the other shore. ".repeat(40)
+
+const turns = (bytes: number) =>
+  Array.from({ length: 2 * Math.ceil(bytes / paragraph.length / 2) - 1 }, (_, index) => ({
+    role: index % 2 === 0 ? "user" : "assistant",
+    content: `${index} ${paragraph}`
+  }))
+
+export const dialects: ReadonlyArray<Dialect> = [
+  {
+    name: "Chat",
+    path: "/v1/chat/completions",
+    body: (max_tokens, stream) => ({ messages: [{ role: "user", content: question }], max_tokens, stream }),
+    large: (bytes) => ({ messages: turns(bytes), max_tokens: 1 })
+  },
+  {
+    name: "Completions",
+    path: "/v1/completions",
+    body: (max_tokens, stream) => ({ prompt: question, max_tokens, stream }),
+    large: (bytes) => ({ prompt: paragraph.repeat(Math.ceil(bytes / paragraph.length)), max_tokens: 1 })
+  },
+  {
+    name: "Responses",
+    path: "/v1/responses",
+    body: (max_output_tokens, stream) => ({ input: question, max_output_tokens, stream }),
+    large: (bytes) => ({ input: turns(bytes), max_output_tokens: 16 })
+  },
+  {
+    name: "Messages",
+    path: "/v1/messages",
+    body: (max_tokens, stream) => ({ model: "mashbox-demo", messages: [{ role: "user", content: question }], max_tokens, stream }),
+    large: (bytes) => ({ model: "mashbox-demo", messages: turns(bytes), max_tokens: 1 })
+  }
+]
