@@ -24,9 +24,9 @@ namespace {
 
 constexpr float Infinity = std::numeric_limits<float>::infinity();
 
-constexpr Type Int8Types[] = {Type::Q4_0, Type::Q4_1, Type::Q5_0, Type::Q5_1, Type::Q8_0, Type::Q4_K, Type::Q5_K, Type::Q6_K};
+constexpr Type Int8Types[] = {Type::Q4_0, Type::Q4_1, Type::Q5_0, Type::Q5_1, Type::Q8_0, Type::Q4_K, Type::Q5_K, Type::Q6_K, Type::IQ4_NL, Type::IQ4_XS, Type::MXFP4};
 constexpr Type FloatTypes[] = {Type::F32, Type::F16, Type::BF16};
-constexpr Type OtherTypes[] = {Type::Q2_K, Type::Q3_K, Type::IQ4_NL, Type::IQ4_XS, Type::MXFP4, Type::NVFP4};
+constexpr Type OtherTypes[] = {Type::Q2_K, Type::Q3_K, Type::NVFP4};
 
 /// The tiers that this CPU runs.
 std::vector<Isa> tiers() {
@@ -190,7 +190,8 @@ const Test limits{"kernels: the largest codes do not overflow", [] {
       const uint16_t one = 0x3c00, minusTwo = 0xc000;
       for (size_t at = 0; at < weights.size(); at += format.blockBytes) {
         std::byte* scale = weights.data() + at + (type == Type::Q6_K ? 208 : 0);
-        std::memcpy(scale, &one, 2);
+        if (type == Type::MXFP4) *scale = std::byte{127};
+        else std::memcpy(scale, &one, 2);
         if (type == Type::Q4_1 || type == Type::Q5_1 || type == Type::Q4_K || type == Type::Q5_K) std::memcpy(scale + 2, &minusTwo, 2);
       }
       for (const float sign : {1.0f, -1.0f, 0.0f}) {
@@ -211,11 +212,35 @@ const Test limits{"kernels: the largest codes do not overflow", [] {
   }
 }};
 
+const Test exponents{"kernels: MXFP4 blocks of every exponent are the same in every tier", [] {
+  Random random(31);
+  const size_t length = 256 * 32, columns = 6;
+  std::vector<std::byte> row = randomBlocks(Type::MXFP4, 1, length, random);
+  for (size_t e = 0; e < 256; ++e) row[17 * e] = std::byte(e);
+  for (size_t first = 0; first < 256; first += 4) {
+    // Four blocks at a time, so that large exponents do not hide small ones; small activations, so that none overflows.
+    const Rows x(cpu::kernels(Isa::Scalar), randomValues(columns * 128, random, 1e-3f), columns);
+    std::vector<float> values(128);
+    quant::dequantize(Type::MXFP4, row.data() + 17 * first, values);
+    const std::vector<float> expected = multiply(cpu::kernels(Isa::Scalar), Type::MXFP4, row.data() + 17 * first, 1, x.view);
+    for (size_t m = 0; m < columns; ++m) {
+      double exact = 0, magnitude = 0;
+      for (size_t k = 0; k < 128; ++k) exact += values[k] * x.value(m, k, true), magnitude += std::fabs(values[k] * x.value(m, k, true));
+      // The largest blocks have values beyond float32, which only their products with small activations leave finite.
+      if (first < 252) check(std::fabs(expected[m] - exact) <= 1e-6 * magnitude + 1e-40, "exponent " + std::to_string(first));
+    }
+    for (const Isa isa : tiers()) {
+      check(multiply(cpu::kernels(isa), Type::MXFP4, row.data() + 17 * first, 1, x.view) == expected, std::string(cpu::isaName(isa)) + " exponent " + std::to_string(first));
+      check(multiply(cpu::kernels(isa), Type::MXFP4, row.data() + 17 * first, 1, x.one(0))[0] == expected[0], std::string(cpu::isaName(isa)) + " alone, exponent " + std::to_string(first));
+    }
+  }
+}};
+
 const Test independence{"kernels: a result depends neither on the rows beside it nor on how weight rows are divided", [] {
   Random random(11);
   std::vector<Type> types(std::begin(Int8Types), std::end(Int8Types));
   types.insert(types.end(), std::begin(FloatTypes), std::end(FloatTypes));
-  types.push_back(Type::IQ4_XS);
+  types.push_back(Type::NVFP4);
   for (const Isa isa : tiers()) {
     const Kernels& kernels = cpu::kernels(isa);
     for (const Type type : types) {

@@ -290,6 +290,9 @@ void matmulInt8(Type type, const std::byte* weights, size_t rowBytes, size_t row
   case Type::Q4_K: return matmul<Q4_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q5_K: return matmul<Q5_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q6_K: return matmul<Q6_K>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::IQ4_NL: return matmul<IQ4_NL>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::IQ4_XS: return matmul<IQ4_XS>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::MXFP4: return matmul<MXFP4>(bytes, rowBytes, rowCount, x, out, outStride);
   default: return;
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cpu/simd_avx2.hpp"
+#include "quant/codebook.hpp"
 
 /// Taking a weight row apart, eight 32-value blocks at a time: lane = block.
 namespace mashbox::cpu::avx2 {
@@ -67,6 +68,26 @@ struct Q8_0 : Legacy<34, false, 0, 128> {
   static __m256i codes(const uint8_t* at) { return load256(at + 2); }
 };
 
+/// The values of a table that nibbles index.
+inline __m256i lookUp(const int8_t (&table)[16], __m256i indices) { return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load128(table)), indices); }
+
+struct IQ4_NL : Legacy<18, false, 0, 128> {
+  static constexpr bool isSigned = true;
+  static __m256i codes(const uint8_t* at) { return lookUp(quant::NonlinearValues, nibbles(at + 2)); }
+};
+
+struct MXFP4 : Legacy<17, false, 12, 24> {
+  static void loadScales(const uint8_t* block, unsigned count, Group& group) {
+    alignas(32) int32_t exponents[8] = {};
+    for (unsigned b = 0; b < count; ++b, block += 17) exponents[b] = *block;
+    const __m256i e = load256(exponents);
+    const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+    const __m256i subnormal = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+    group.scale = _mm256_castsi256_ps(_mm256_blendv_epi8(normal, subnormal, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+  }
+  static __m256i codes(const uint8_t* at) { return _mm256_add_epi8(lookUp(quant::DoubledE2M1, nibbles(at + 1)), _mm256_set1_epi8(offset)); }
+};
+
 /// The eight 6-bit scales and minimums of a Q4_K or Q5_K block.
 struct SuperBlock {
   static constexpr bool hasMin = true, hasFactors = false, isSigned = false;
@@ -118,6 +139,23 @@ template <> inline void loadBlocks<Q5_K>(const uint8_t* row, unsigned, Group& gr
     group.code[s] = orMasked(_mm256_and_si256(both, low), shifted[s], bit);
     group.code[s + 1] = orMasked(_mm256_and_si256(_mm256_srli_epi16(both, 4), low), shifted[s + 1], bit);
   }
+}
+
+struct IQ4_XS {
+  static constexpr bool hasMin = false, hasFactors = false, isSigned = true;
+  static constexpr int offset = 0;
+  static constexpr int maxCode = 128;
+  static constexpr size_t groupBytes = 136;
+};
+template <> inline void loadBlocks<IQ4_XS>(const uint8_t* row, unsigned, Group& group) {
+  uint16_t d, high;
+  std::memcpy(&d, row, 2);
+  std::memcpy(&high, row + 2, 2);
+  const __m256i lows = _mm256_srlv_epi32(_mm256_set1_epi32(int(loadU32(row + 4))), _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+  const __m256i highs = _mm256_srlv_epi32(_mm256_set1_epi32(high), _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14));
+  const __m256i scales = _mm256_or_si256(_mm256_and_si256(lows, _mm256_set1_epi32(15)), _mm256_slli_epi32(_mm256_and_si256(highs, _mm256_set1_epi32(3)), 4));
+  group.scale = _mm256_mul_ps(_mm256_cvtph_ps(_mm_set1_epi16(short(d))), _mm256_cvtepi32_ps(_mm256_sub_epi32(scales, _mm256_set1_epi32(32))));
+  for (int s = 0; s < 8; ++s) group.code[s] = lookUp(quant::NonlinearValues, nibbles(row + 8 + 16 * s));
 }
 
 struct Q6_K {

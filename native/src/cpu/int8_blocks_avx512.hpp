@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cpu/simd_avx512.hpp"
+#include "quant/codebook.hpp"
 
 /// Taking weight rows apart, two rows and eight 32-value blocks at a time: lanes 0–7 are the first row's blocks, 8–15 the second's.
 namespace mashbox::cpu::avx512 {
@@ -60,6 +61,29 @@ struct Q5_1 : Legacy<24, true, 0> {
 };
 struct Q8_0 : Legacy<34, false, 128> {
   static __m512i codes(const uint8_t* a, const uint8_t* b) { return _mm512_xor_si512(join256(a + 2, b + 2), _mm512_set1_epi8(char(0x80))); }
+};
+
+/// The values of a table that nibbles index, plus `offset`.
+inline __m512i lookUp(const int8_t (&table)[16], int offset, __m512i indices) {
+  return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_add_epi8(load128(table), _mm_set1_epi8(char(offset)))), indices);
+}
+
+struct IQ4_NL : Legacy<18, false, 128> {
+  static __m512i codes(const uint8_t* a, const uint8_t* b) { return lookUp(quant::NonlinearValues, offset, nibbles(a + 2, b + 2)); }
+};
+
+struct MXFP4 : Legacy<17, false, 12> {
+  static void loadScales(const uint8_t* first, ptrdiff_t second, __mmask8 blocks, Group& group) {
+    const __m256i index = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(17));
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i a = _mm256_mmask_i32gather_epi32(zero, blocks, index, first, 1);
+    const __m256i b = _mm256_mmask_i32gather_epi32(zero, blocks, index, first + second, 1);
+    const __m512i e = _mm512_and_si512(_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1), _mm512_set1_epi32(255));
+    const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+    const __mmask16 subnormal = _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2));
+    group.scale = _mm512_castsi512_ps(_mm512_mask_sllv_epi32(normal, subnormal, _mm512_set1_epi32(0x00200000), e));
+  }
+  static __m512i codes(const uint8_t* a, const uint8_t* b) { return lookUp(quant::DoubledE2M1, offset, nibbles(a + 1, b + 1)); }
 };
 
 struct Packed {
@@ -125,6 +149,28 @@ template <> inline void loadBlocks<Q5_K>(const uint8_t* a, ptrdiff_t second, uns
     group.code[s] = orMasked(_mm512_and_si512(both, low), shifted[s], bit);
     group.code[s + 1] = orMasked(_mm512_and_si512(_mm512_srli_epi16(both, 4), low), shifted[s + 1], bit);
   }
+}
+
+struct IQ4_XS {
+  static constexpr int offset = 128;
+  static constexpr bool hasMin = false, hasFactors = false;
+  static constexpr size_t groupBytes = 136;
+
+  /// The scales of one row's blocks.
+  static __m256 scales(const uint8_t* at) {
+    uint16_t d, high;
+    std::memcpy(&d, at, 2);
+    std::memcpy(&high, at + 2, 2);
+    const __m256i lows = _mm256_srlv_epi32(_mm256_set1_epi32(int(loadU32(at + 4))), _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+    const __m256i highs = _mm256_srlv_epi32(_mm256_set1_epi32(high), _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14));
+    const __m256i both = _mm256_or_si256(_mm256_and_si256(lows, _mm256_set1_epi32(15)), _mm256_slli_epi32(_mm256_and_si256(highs, _mm256_set1_epi32(3)), 4));
+    return _mm256_mul_ps(_mm256_cvtph_ps(_mm_set1_epi16(short(d))), _mm256_cvtepi32_ps(_mm256_sub_epi32(both, _mm256_set1_epi32(32))));
+  }
+};
+template <> inline void loadBlocks<IQ4_XS>(const uint8_t* a, ptrdiff_t second, unsigned, Group& group) {
+  group.scale = _mm512_insertf32x8(_mm512_castps256_ps512(IQ4_XS::scales(a)), IQ4_XS::scales(a + second), 1);
+  const uint8_t* at = a + 8;
+  for (int s = 0; s < 8; ++s, at += 16) group.code[s] = lookUp(quant::NonlinearValues, IQ4_XS::offset, nibbles(at, at + second));
 }
 
 struct Q6_K {

@@ -1,6 +1,7 @@
 #include "cpu/int8_scalar.hpp"
 
 #include "quant/blocks.hpp"
+#include "quant/codebook.hpp"
 
 #include <algorithm>
 
@@ -84,12 +85,49 @@ void decodeQ6K(const uint8_t* block, size_t supers, const DecodedRow& row) {
   }
 }
 
+/// The values that a 32-value block's nibbles index.
+void lookUp(const uint8_t* nibbles, const int8_t (&table)[16], int8_t* code) {
+  for (unsigned i = 0; i < 16; ++i) {
+    code[i] = table[nibbles[i] & 15];
+    code[i + 16] = table[nibbles[i] >> 4];
+  }
+}
+
+void decodeIQ4NL(const uint8_t* block, size_t blocks, const DecodedRow& row) {
+  for (size_t b = 0; b < blocks; ++b, block += 18) {
+    row.scale[b] = loadHalf(block);
+    lookUp(block + 2, quant::NonlinearValues, row.code + 32 * b);
+  }
+}
+
+void decodeMXFP4(const uint8_t* block, size_t blocks, const DecodedRow& row) {
+  for (size_t b = 0; b < blocks; ++b, block += 17) {
+    row.scale[b] = quant::halvedE8M0(*block);
+    lookUp(block + 1, quant::DoubledE2M1, row.code + 32 * b);
+  }
+}
+
+void decodeIQ4XS(const uint8_t* block, size_t supers, const DecodedRow& row) {
+  for (size_t n = 0; n < supers; ++n, block += 136) {
+    const float d = loadHalf(block);
+    const unsigned high = quant::loadU16(block + 2);
+    for (size_t s = 0; s < 8; ++s) {
+      const unsigned low = block[4 + s / 2] >> 4 * (s % 2) & 15;
+      row.scale[8 * n + s] = d * float(int(low | (high >> 2 * s & 3) << 4) - 32);
+      lookUp(block + 8 + 16 * s, quant::NonlinearValues, row.code + 256 * n + 32 * s);
+    }
+  }
+}
+
 void decode(Type type, const std::byte* bytes, size_t length, const DecodedRow& row) {
   const auto* block = reinterpret_cast<const uint8_t*>(bytes);
   switch (type) {
   case Type::Q4_K:
   case Type::Q5_K: return decodeQ45K(type, block, length / 256, row);
   case Type::Q6_K: return decodeQ6K(block, length / 256, row);
+  case Type::IQ4_NL: return decodeIQ4NL(block, length / 32, row);
+  case Type::IQ4_XS: return decodeIQ4XS(block, length / 256, row);
+  case Type::MXFP4: return decodeMXFP4(block, length / 32, row);
   default: return decodeLegacy(type, block, length / 32, row);
   }
 }

@@ -58,7 +58,7 @@ struct Kernels {
 
 /// The kernels of a tier; the next lower one where this build lacks it.
 const Kernels& kernels(Isa isa);
-/// True for the quantized formats with integer dot kernels (Q4_0 … Q8_0, Q4_K, Q5_K, Q6_K); F32, F16, BF16 and the rest multiply in float.
+/// True for the quantized formats with integer dot kernels (Q4_0 … Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4); F32, F16, BF16 and the rest multiply in float.
 bool usesInt8(quant::Type type);
 
 } // namespace mashbox::cpu

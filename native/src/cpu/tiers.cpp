@@ -52,7 +52,10 @@ bool usesInt8(Type type) {
   case Type::Q8_0:
   case Type::Q4_K:
   case Type::Q5_K:
-  case Type::Q6_K: return true;
+  case Type::Q6_K:
+  case Type::IQ4_NL:
+  case Type::IQ4_XS:
+  case Type::MXFP4: return true;
   default: return false;
   }
 }

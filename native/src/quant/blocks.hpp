@@ -2,6 +2,7 @@
 
 #include "base/float16.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -49,6 +50,9 @@ inline uint32_t loadU32(const uint8_t* at) {
   return value;
 }
 inline float loadHalf(const uint8_t* at) { return halfToFloat(loadU16(at)); }
+
+/// 2^(e − 128): MXFP4's E8M0 scale, halved because its values are doubled. e = 255 gives 2^127 where the OCP text says NaN, as ggml does.
+inline float halvedE8M0(uint8_t e) { return std::bit_cast<float>(e < 2 ? 0x00200000u << e : uint32_t(e - 1) << 23); }
 
 inline void storeU16(uint8_t* at, uint16_t value) { std::memcpy(at, &value, sizeof value); }
 /// Stores the value rounded to half and returns what a reader will see.

@@ -1,15 +1,9 @@
 #include "quant/blocks.hpp"
+#include "quant/codebook.hpp"
 
 // Four-bit codes that index a table of 16 values.
 namespace mashbox::quant {
 namespace {
-
-constexpr int8_t nonlinearValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-/// E2M1 values, doubled so that they are whole.
-constexpr int8_t doubledE2M1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-/// 2^(e − 128): the E8M0 scale, halved because the values are doubled. e = 255 gives 2^127 where the OCP text says NaN, as ggml does.
-float halvedE8M0(uint8_t e) { return std::bit_cast<float>(e < 2 ? 0x00200000u << e : uint32_t(e - 1) << 23); }
 
 /// Unsigned E4M3 without infinities, halved; 0x7f (NaN in E4M3) reads as 0.
 float halvedUE4M3(uint8_t bits) {
@@ -29,7 +23,7 @@ template <size_t Half> void decodeCodes(const uint8_t* codes, const int8_t (&tab
 } // namespace
 
 void decodeIQ4_NL(const uint8_t* block, size_t count, float* out) {
-  for (; count > 0; --count, block += 18, out += 32) decodeCodes<16>(block + 2, nonlinearValues, loadHalf(block), out);
+  for (; count > 0; --count, block += 18, out += 32) decodeCodes<16>(block + 2, NonlinearValues, loadHalf(block), out);
 }
 
 void decodeIQ4_XS(const uint8_t* block, size_t count, float* out) {
@@ -39,18 +33,18 @@ void decodeIQ4_XS(const uint8_t* block, size_t count, float* out) {
     for (size_t s = 0; s < 8; ++s) {
       const unsigned low = block[4 + s / 2] >> 4 * (s % 2) & 15;
       const int scale = int(low | (high >> 2 * s & 3) << 4) - 32;
-      decodeCodes<16>(block + 8 + 16 * s, nonlinearValues, d * float(scale), out + 32 * s);
+      decodeCodes<16>(block + 8 + 16 * s, NonlinearValues, d * float(scale), out + 32 * s);
     }
   }
 }
 
 void decodeMXFP4(const uint8_t* block, size_t count, float* out) {
-  for (; count > 0; --count, block += 17, out += 32) decodeCodes<16>(block + 1, doubledE2M1, halvedE8M0(block[0]), out);
+  for (; count > 0; --count, block += 17, out += 32) decodeCodes<16>(block + 1, DoubledE2M1, halvedE8M0(block[0]), out);
 }
 
 void decodeNVFP4(const uint8_t* block, size_t count, float* out) {
   for (; count > 0; --count, block += 36, out += 64)
-    for (size_t s = 0; s < 4; ++s) decodeCodes<8>(block + 4 + 8 * s, doubledE2M1, halvedUE4M3(block[s]), out + 16 * s);
+    for (size_t s = 0; s < 4; ++s) decodeCodes<8>(block + 4 + 8 * s, DoubledE2M1, halvedUE4M3(block[s]), out + 16 * s);
 }
 
 } // namespace mashbox::quant
