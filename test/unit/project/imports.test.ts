@@ -12,6 +12,7 @@ const allowed: Record<string, { readonly folders: ReadonlyArray<string>; readonl
   "src/tokenizer": { folders: ["src/domain", "src/models"] },
   "src/prompt": { folders: ["src/domain", "src/tokenizer"] },
   "src/engine": { folders: ["src/domain"] },
+  "src/grammar": { folders: ["src/domain"] },
   "src/models": { folders: ["src/domain"] },
   "src/auth": { folders: ["src/domain", "src/Settings.ts"] },
   "src/telemetry": { folders: ["src/domain"] },
