@@ -3,6 +3,7 @@ import type { GenerationError, RequestRefused } from "../domain/Errors.ts"
 import type { TokenLogprobs } from "../domain/Logprobs.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
 import { CustomToolInput } from "./CustomToolInput.ts"
+import type { EventFraming } from "./EventFraming.ts"
 import { errorMessage } from "./OpenAiError.ts"
 import { itemId, type ResponseHead, responseObject, type ResponseState, wireUsage } from "./OpenAiResponsesOutput.ts"
 import type { ToolSet, ToolTarget } from "./OpenAiResponsesTools.ts"
@@ -11,6 +12,7 @@ import * as ReasoningCarrier from "./ReasoningCarrier.ts"
 import type { StreamEncoder } from "./StreamEncoder.ts"
 
 export interface ResponseStreamOptions {
+  readonly framing: EventFraming
   readonly head: ResponseHead
   readonly tools: ToolSet
   readonly reasoning: { readonly summary: boolean; readonly sealed: boolean }
@@ -66,11 +68,11 @@ export class ResponseStream implements StreamEncoder {
 
   start(): string {
     const response = this.inProgress()
-    return lifecycle("response.created", 0, response) + lifecycle("response.in_progress", 1, response)
+    return this.lifecycle("response.created", 0, response) + this.lifecycle("response.in_progress", 1, response)
   }
 
   keepAlive(): string {
-    const frame = lifecycle("response.in_progress", this.sequence++, this.inProgress())
+    const frame = this.lifecycle("response.in_progress", this.sequence++, this.inProgress())
     if (!this.eventSeen) this.firstSequence = this.sequence
     return frame
   }
@@ -137,7 +139,9 @@ export class ResponseStream implements StreamEncoder {
     const wire = wireLogprobs(logprobs)
     item.text += text
     item.logprobs.push(...wire)
-    return `${opening}${item.deltaHead}${this.sequence++}${item.deltaMiddle}${JSON.stringify(text)},"logprobs":${JSON.stringify(wire)}}\n\n`
+    return `${opening}${item.deltaHead}${this.sequence++}${item.deltaMiddle}${JSON.stringify(text)},"logprobs":${
+      JSON.stringify(wire)
+    }}${this.options.framing.close}`
   }
 
   private append(text: string): string {
@@ -160,6 +164,7 @@ export class ResponseStream implements StreamEncoder {
   }
 
   private open(kind: OpenItem["kind"], callId = "", target: ToolTarget = noTarget): string {
+    const { framing } = this.options
     const index = this.items++
     const id = itemId(this.options.head.id, idPrefixes[kind], index)
     const summary = kind === "reasoning" && this.options.reasoning.summary
@@ -169,9 +174,9 @@ export class ResponseStream implements StreamEncoder {
       kind,
       id,
       index,
-      deltaHead: `event: ${type}\ndata: {"type":"${type}","sequence_number":`,
+      deltaHead: `${framing.open(type)},"sequence_number":`,
       deltaMiddle: `,"item_id":"${id}","output_index":${index}${place},"delta":`,
-      deltaTail: kind === "message" ? ",\"logprobs\":[]}\n\n" : "}\n\n",
+      deltaTail: `${kind === "message" ? ",\"logprobs\":[]" : ""}}${framing.close}`,
       text: "",
       logprobs: [],
       callId,
@@ -263,16 +268,19 @@ export class ResponseStream implements StreamEncoder {
   }
 
   private terminal(type: string, state: ResponseState): string {
-    return lifecycle(type, this.sequence++, JSON.stringify(responseObject(this.options.head, state)))
+    return this.lifecycle(type, this.sequence++, JSON.stringify(responseObject(this.options.head, state)))
+  }
+
+  private lifecycle(type: string, sequence: number, response: string): string {
+    const { framing } = this.options
+    return `${framing.open(type)},"sequence_number":${sequence},"response":${response}}${framing.close}`
   }
 
   private frame(type: string, fields: Readonly<Record<string, unknown>>): string {
-    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.sequence++, ...fields })}\n\n`
+    const { framing } = this.options
+    return `${framing.open(type)},"sequence_number":${this.sequence++},${JSON.stringify(fields).slice(1)}${framing.close}`
   }
 }
-
-const lifecycle = (type: string, sequence: number, response: string) =>
-  `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},"response":${response}}\n\n`
 
 const outputText = (item: OpenItem) => ({ type: "output_text", text: item.text, annotations: [], logprobs: item.logprobs }) as const
 

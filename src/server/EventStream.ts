@@ -1,15 +1,11 @@
-import { Cause, Clock, Deferred, Effect, Equal, Exit, type Scope } from "effect"
-import { Readable } from "node:stream"
+import { Cause, Clock, Deferred, Effect, Exit, type Fiber, type Scope } from "effect"
 import type { StreamEncoder } from "../dialect/StreamEncoder.ts"
 import { type EngineError, RequestRefused } from "../domain/Errors.ts"
 import { type Finish, joinDeltas, type OutputEvent } from "../domain/OutputEvent.ts"
 import type { PrefillProgress } from "../domain/Usage.ts"
 import type { OutputSink } from "../generation/Generation.ts"
 import { Limits, type LimitsValue } from "./Limits.ts"
-import type { SocketWriter } from "./SocketWriter.ts"
-
-/** Bytes that may wait in the server for a client that does not read. */
-const bufferBytes = 64 * 1024
+import type { StreamOutput } from "./StreamOutput.ts"
 
 const dirty: Array<EventStream> = []
 
@@ -50,14 +46,12 @@ class ChoiceSink implements OutputSink {
  * one kind is joined into one delta. Nothing is written before the first output or `begin`, so an early failure can still be a status.
  */
 class EventStream {
-  // Effect hashes a response that fails after its head; by structure that would walk from here through every connection of the server.
-  readonly body = Equal.byReferenceUnsafe(new Readable({ highWaterMark: bufferBytes, read() {} }))
   /** Done with the first bytes of the stream, or with the error that came in their place. */
   readonly committed = Deferred.makeUnsafe<void, EngineError | RequestRefused>()
   lastWriteAt: number
   private readonly encoder: StreamEncoder
   private readonly now: () => number
-  private readonly socket: SocketWriter | undefined
+  private readonly output: StreamOutput
   private opened = false
   private ended = false
   private scheduled = false
@@ -65,16 +59,12 @@ class EventStream {
   private pending: Array<PendingEvent> = []
   private outputSent = false
   private begun = false
-  private unreadBytes = 0
-  private blockedSince: number | undefined
 
-  constructor(encoder: StreamEncoder, now: () => number, socket: SocketWriter | undefined) {
+  constructor(encoder: StreamEncoder, now: () => number, output: StreamOutput) {
     this.encoder = encoder
-    this.socket = socket
+    this.output = output
     this.now = now
     this.lastWriteAt = now()
-    // Destroying the body with an error would otherwise be an uncaught exception.
-    this.body.on("error", () => {})
   }
 
   choice(index: number): OutputSink {
@@ -143,16 +133,10 @@ class EventStream {
   /** Ends the stream as its generation ended. */
   finish(exit: Exit.Exit<ReadonlyArray<Finish>, EngineError>): void {
     if (Exit.isSuccess(exit)) this.complete(exit.value)
-    else if (Cause.hasInterruptsOnly(exit.cause)) this.body.destroy()
+    else if (Cause.hasInterruptsOnly(exit.cause)) this.output.cut()
     else this.fail(failureOf(exit.cause))
-    if (!this.body.destroyed) this.body.push(null)
+    this.output.end()
     this.ended = true
-  }
-
-  /** Milliseconds that the client has left output unread. */
-  unreadMs(): number {
-    this.watchReader()
-    return this.blockedSince === undefined ? 0 : this.now() - this.blockedSince
   }
 
   get done(): boolean {
@@ -188,24 +172,11 @@ class EventStream {
 
   private write(): void {
     const { frames } = this
-    if (this.body.destroyed || this.ended || frames === "") return
+    if (this.output.closed || this.ended || frames === "") return
     this.frames = ""
     this.lastWriteAt = this.now()
-    this.watchReader()
-    if (!this.begun || this.body.readableLength > 0 || this.socket?.write(frames) !== true) this.body.push(Buffer.from(frames))
+    this.output.write(frames)
     this.begun = true
-    this.unreadBytes = this.waitingBytes()
-  }
-
-  private waitingBytes(): number {
-    return this.body.readableLength + (this.socket?.buffered ?? 0)
-  }
-
-  private watchReader(): void {
-    const waiting = this.waitingBytes()
-    if (waiting === 0) this.blockedSince = undefined
-    else if (waiting < this.unreadBytes || this.blockedSince === undefined) this.blockedSince = this.now()
-    this.unreadBytes = waiting
   }
 }
 
@@ -215,13 +186,13 @@ const failureOf = (cause: Cause.Cause<EngineError>): EngineError | RequestRefuse
 }
 
 /** Comments while there is no output, and the end for a client that does not read. */
-const watch = (stream: EventStream, limits: LimitsValue, now: () => number, onSlowReader: () => void) =>
+const watch = (stream: EventStream, output: StreamOutput, limits: LimitsValue, now: () => number, onSlowReader: () => void) =>
   Effect.gen(function*() {
-    while (!stream.body.destroyed) {
-      const unread = stream.unreadMs()
+    while (!output.closed) {
+      const unread = output.unreadMs()
       if (unread >= limits.slowReaderMs) {
         onSlowReader()
-        stream.body.destroy(new Error("the client does not read"))
+        output.cut(new Error("the client does not read"))
         return
       }
       const silent = now() - stream.lastWriteAt
@@ -231,29 +202,34 @@ const watch = (stream: EventStream, limits: LimitsValue, now: () => number, onSl
     }
   })
 
-/**
- * Runs a generation into the body of a streamed answer, which is ready when there is output or after `headMs`. An earlier failure is this
- * effect's own. The generation and its watch die with the scope.
- */
-export const respond = (options: {
+export interface StreamOptions {
   readonly encoder: StreamEncoder
   /** Runs every choice, each into its own sink. */
   readonly run: (sink: (choice: number) => OutputSink) => Effect.Effect<ReadonlyArray<Finish>, EngineError>
+  readonly output: StreamOutput
   readonly onSlowReader: () => void
-  readonly socket: SocketWriter | undefined
-}): Effect.Effect<Readable, EngineError | RequestRefused, Scope.Scope> =>
+}
+
+/**
+ * Runs a generation into an output, and is ready when there is output or after `headMs`; the result is the fiber of the generation. An earlier
+ * failure is this effect's own. The generation and its watch die with the scope.
+ */
+export const begin = (
+  options: StreamOptions
+): Effect.Effect<Fiber.Fiber<ReadonlyArray<Finish>, EngineError>, EngineError | RequestRefused, Scope.Scope> =>
   Effect.gen(function*() {
     const limits = yield* Limits
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    const stream = new EventStream(options.encoder, now, options.socket)
-    yield* options.run((choice) => stream.choice(choice)).pipe(
+    const { output } = options
+    const stream = new EventStream(options.encoder, now, output)
+    const running = yield* options.run((choice) => stream.choice(choice)).pipe(
       Effect.onExit((exit) => Effect.sync(() => stream.finish(exit))),
       Effect.forkScoped
     )
     yield* Deferred.await(stream.committed).pipe(
       Effect.timeoutOrElse({ duration: limits.headMs, orElse: () => Effect.sync(() => stream.begin()) })
     )
-    yield* Effect.forkScoped(watch(stream, limits, now, options.onSlowReader))
-    return stream.body
+    yield* Effect.forkScoped(watch(stream, output, limits, now, options.onSlowReader))
+    return running
   })

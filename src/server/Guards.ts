@@ -1,62 +1,20 @@
-import { Cause, Clock, Context, Effect, Exit } from "effect"
+import { type Cause, Effect } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Auth, localTenant } from "../auth/Auth.ts"
 import { RequestRefused } from "../domain/Errors.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Settings } from "../Settings.ts"
-import * as Metrics from "../telemetry/Metrics.ts"
-import { serverSpan } from "../telemetry/Spans.ts"
 import { corsHeaders, preflightHeaders } from "./Cors.ts"
+import { Draining } from "./Draining.ts"
 import { errorDialect, errorResponse } from "./ErrorResponse.ts"
 import { hostCheck } from "./HostCheck.ts"
-import { requestId, RequestRecord, type RequestRecordValue, sessionOf } from "./RequestRecord.ts"
+import * as RequestLog from "./RequestLog.ts"
+import { requestId, type RequestRecordValue, sessionOf } from "./RequestRecord.ts"
 import { routeOf } from "./Routes.ts"
-
-/** Whether the server is closing: it finishes what runs and takes nothing new. */
-export class Draining extends Context.Service<Draining, { readonly now: () => boolean }>()("mashbox/server/Draining") {}
 
 /** Routes that need no key. */
 const openRoutes: ReadonlySet<string> = new Set(["/", "/health", "/v1/health"])
-
-/** Every failure of a route is an answer, so what still fails is the sending of it: the client has left, or the server interrupts it. */
-const unsent = (cause: Cause.Cause<unknown>): RequestRecordValue["outcome"] => {
-  const interrupts = cause.reasons.filter(Cause.isInterruptReason)
-  const byClient = interrupts.length === 0 || interrupts.some((reason) => reason.annotations.has(HttpServerError.ClientAbort.key))
-  return byClient ? "client_left" : "server_closed"
-}
-
-const logRecord = (record: RequestRecordValue, elapsedMs: number, exit: Exit.Exit<unknown, unknown>) => {
-  if (record.outcome === "ok" && Exit.isFailure(exit)) record.outcome = unsent(exit.cause)
-  const { id, ...fields } = record
-  const logged = Effect.logInfo("request", { request: id, ...fields, ms: Math.round(elapsedMs * 10) / 10 })
-  return record.status === 0 ? logged : Effect.andThen(logged, Metrics.responded(record.route, record.status))
-}
-
-/** Attributes of HTTP's and of generative AI's semantic conventions; of the client's own words none. */
-const spanAttributes = (record: RequestRecordValue, model: string) => ({
-  "http.request.method": record.method,
-  "http.route": record.route,
-  "http.response.status_code": record.status,
-  "mashbox.request.id": record.id,
-  "mashbox.outcome": record.outcome,
-  "error.type": record.error,
-  "gen_ai.conversation.id": record.session,
-  ...(record.promptTokens === undefined ? {} : {
-    "gen_ai.operation.name": record.route === "/v1/completions" ? "text_completion" : "chat",
-    "gen_ai.provider.name": "mashbox",
-    "gen_ai.request.model": model,
-    "gen_ai.response.model": model,
-    "gen_ai.usage.input_tokens": record.promptTokens,
-    "gen_ai.usage.cache_read.input_tokens": record.cachedTokens,
-    "gen_ai.usage.output_tokens": record.completionTokens,
-    "gen_ai.response.finish_reasons": record.finish === undefined ? undefined : [record.finish]
-  })
-})
-
-/** A client's mistake is no failure of the server's span (OpenTelemetry's HTTP conventions). */
-const spanFailure = (record: RequestRecordValue): string | undefined =>
-  record.outcome === "failed" || record.status >= 500 ? record.error ?? record.outcome : undefined
 
 /** What the router's own failures mean to a client. */
 const unrouted = (request: HttpServerRequest.HttpServerRequest): RequestRefused => {
@@ -129,8 +87,6 @@ export const layer = HttpRouter.middleware(
     return (app) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const clock = yield* Clock.Clock
-        const startedAt = clock.monotonicTimeNanosUnsafe()
         const session = sessionOf(request.headers)
         const record: RequestRecordValue = {
           id: requestId(request.headers["x-request-id"]),
@@ -141,14 +97,8 @@ export const layer = HttpRouter.middleware(
           outcome: "ok",
           ...(session === undefined ? {} : { session })
         }
-        const span = yield* serverSpan(`${request.method} ${record.route}`, request.headers)
-        yield* Effect.addFinalizer((exit) =>
-          Effect.suspend(() => logRecord(record, Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e6, exit)).pipe(
-            Effect.andThen(Effect.suspend(() => span.end(spanAttributes(record, model.id), spanFailure(record))))
-          )
-        )
-        const response = yield* span.around(guarded(request, record, app)).pipe(
-          Effect.provideService(RequestRecord, record),
+        const around = yield* RequestLog.open(record, request.headers, model.id)
+        const response = yield* around(guarded(request, record, app)).pipe(
           Effect.catchCause((cause) => {
             const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
             const refused = failure instanceof RequestRefused ? failure : refusalOf(cause, request)

@@ -1,40 +1,16 @@
-import { Clock, Effect, Result, Schema } from "effect"
+import { Effect, Result } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { randomUUID } from "node:crypto"
 import type { ErrorBody } from "../../schema/openai/Common.ts"
-import { ResponseObject } from "../../schema/openai/Responses.ts"
-import type { StoredConversations } from "../dialect/OpenAiResponses.ts"
+import { serverSentEvents } from "../dialect/EventFraming.ts"
 import * as OpenAiResponses from "../dialect/OpenAiResponses.ts"
-import { type PlacedItem, storedItems } from "../dialect/OpenAiResponsesInput.ts"
-import { eventsOf, itemId, type ResponseHead } from "../dialect/OpenAiResponsesOutput.ts"
-import { ResponseStream } from "../dialect/OpenAiResponsesStream.ts"
-import type { Fields } from "../dialect/OpenAiResponsesTools.ts"
+import { eventsOf } from "../dialect/OpenAiResponsesOutput.ts"
 import { InvalidRequest, RequestRefused, UnsupportedFeature } from "../domain/Errors.ts"
-import { ServedModel } from "../domain/ServedModel.ts"
 import { Generation } from "../generation/Generation.ts"
 import { wireObject } from "./Body.ts"
 import { answer } from "./Generating.ts"
-import { RequestRecord, sessionTag } from "./RequestRecord.ts"
-import { ResponseStore, type StoredResponse } from "./ResponseStore.ts"
-import { randomSeed } from "./Seed.ts"
-
-const items = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
-const readItems = Schema.decodeUnknownSync(Schema.fromJsonString(items))
-const readOutput = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ output: items })))
-
-const conversationOf = ({ body, input }: StoredResponse): ReadonlyArray<Fields> => [...readItems(input), ...readOutput(body).output]
-
-/** What one tenant has stored. */
-const storedBy = (store: ResponseStore["Service"], tenant: string): StoredConversations => ({
-  items: (id) => {
-    const response = store.get(tenant, id)
-    return response === undefined ? undefined : conversationOf(response)
-  },
-  item: (id) => {
-    const response = store.owner(tenant, id)
-    return response === undefined ? undefined : conversationOf(response).findLast((item) => item["id"] === id)
-  }
-})
+import { RequestRecord } from "./RequestRecord.ts"
+import { decode, readItems, responses, storedBy, storedResponse } from "./ResponseCreation.ts"
+import { ResponseStore } from "./ResponseStore.ts"
 
 /** 404 in OpenAI's shape; nothing tells whether the id is another tenant's. */
 const notFound = (message: string, param: string | null, code: string) =>
@@ -54,70 +30,28 @@ const previousNotFound = notFound(
 
 const responseNotFound = notFound("No response of this id is stored.", "response_id", "response_not_found")
 
-const idOf = (item: Fields): ReadonlyArray<string> => typeof item["id"] === "string" ? [item["id"]] : []
-
-const keep = (
-  store: ResponseStore["Service"],
-  tenant: string,
-  given: ReadonlyArray<PlacedItem>,
-  response: ResponseObject,
-  body: string
-): void => {
-  const isOwn = ({ path }: PlacedItem) => path !== "previous_response_id"
-  const earlier = given.filter((item) => !isOwn(item)).map(({ item }) => item)
-  const own = storedItems(given.filter(isOwn), (prefix, index) => itemId(`${response.id}i`, prefix, index))
-  store.put(tenant, {
-    id: response.id,
-    body,
-    input: JSON.stringify([...earlier, ...own]),
-    itemIds: [...own.flatMap(idOf), ...response.output.map((item) => item.id)]
-  })
-}
-
 /** `POST /v1/responses`. */
 export const createResponse = Effect.gen(function*() {
-  const record = yield* RequestRecord
-  const model = yield* ServedModel
+  const { tenant } = yield* RequestRecord
   const store = yield* ResponseStore
-  const { tenant } = record
-  const wire = yield* wireObject
-  const session = wire.fields["prompt_cache_key"]
-  if (typeof session === "string" && session !== "") record.session = sessionTag(session)
-  const decoded = OpenAiResponses.decode(wire, {
-    tenant,
-    session: record.session,
-    randomSeed: randomSeed(),
-    stored: storedBy(store, tenant)
-  })
-  if (Result.isFailure(decoded)) {
-    return yield* (decoded.failure._tag === "PreviousNotFound" ? previousNotFound : Effect.fail(decoded.failure))
-  }
-  const { echo, ignored, items, reasoning, request, stream, tools } = decoded.success
-  const head: ResponseHead = {
-    id: `resp_${randomUUID().replaceAll("-", "")}`,
-    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-    model: model.id,
-    echo
-  }
+  const decoded = yield* decode(yield* wireObject, storedBy(store, tenant))
+  if (Result.isFailure(decoded)) return yield* previousNotFound
+  const { echo, ignored, items, request, stream } = decoded.success
+  const events = yield* responses(decoded.success)
   let ended = ""
-  const events = () =>
-    new ResponseStream({
-      head,
-      tools,
-      reasoning,
-      onEnd: (response) => {
-        if (stream && !echo.store) return
-        ended = JSON.stringify(response)
-        if (echo.store) keep(store, tenant, items, response, ended)
-      }
+  const encoder = () =>
+    events(serverSentEvents, (response) => {
+      if (stream && !echo.store) return
+      ended = JSON.stringify(response)
+      if (echo.store) store.put(tenant, storedResponse(items, response, ended))
     })
   return yield* answer({
     request,
     stream,
     ignored,
-    encoder: events,
+    encoder,
     whole: (output, finish) => {
-      const response = events()
+      const response = encoder()
       for (const event of eventsOf(output, finish)) response.event(event)
       return ended
     }

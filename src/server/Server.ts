@@ -2,6 +2,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ByteSize, Effect, Equal, Layer } from "effect"
 import { HttpIncomingMessage, HttpRouter } from "effect/http"
 import { Settings } from "../Settings.ts"
+import { Draining } from "./Draining.ts"
 import { DrainingServer } from "./DrainingServer.ts"
 import * as Guards from "./Guards.ts"
 import { Limits, type LimitsValue } from "./Limits.ts"
@@ -45,7 +46,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   return layerApp.pipe(
     Layer.provide(ResponseStore.layer),
     Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limits.bodyBytes))),
-    Layer.provide(Layer.succeed(Guards.Draining, { now: () => !server.listening })),
+    Layer.provide(Layer.succeed(Draining, { now: () => !server.listening })),
     Layer.provideMerge(
       NodeHttpServer.layer(() => server, { host: settings.host, port: settings.port, gracefulShutdownTimeout: limits.drainMs })
     )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { ResponseObject } from "../../../schema/openai/Responses.ts"
+import { serverSentEvents } from "../../../src/dialect/EventFraming.ts"
 import { type Echo, eventsOf, itemId, type ResponseHead } from "../../../src/dialect/OpenAiResponsesOutput.ts"
 import { ResponseStream } from "../../../src/dialect/OpenAiResponsesStream.ts"
 import { type Fields, ToolSet } from "../../../src/dialect/OpenAiResponsesTools.ts"
@@ -64,6 +65,7 @@ const given = tools([
 const make = (options: { readonly summary?: boolean; readonly sealed?: boolean } = {}) => {
   const ended: Array<ResponseObject> = []
   const stream = new ResponseStream({
+    framing: serverSentEvents,
     head,
     tools: given,
     reasoning: { summary: options.summary ?? false, sealed: options.sealed ?? false },
