@@ -27,7 +27,7 @@ Result<LoadedModel> load(LoadArguments arguments) {
     .architecture = config.architecture,
     .isa = cpu::isaName(*isa),
     .vocabularySize = config.vocabulary,
-    .layers = config.layers,
+    .layers = static_cast<uint32_t>(config.layers.size()),
     .contextLength = arguments.context.contextLength,
     .trainedContextLength = config.contextLength,
     .slots = arguments.context.slots,

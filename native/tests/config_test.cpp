@@ -39,14 +39,16 @@ TinyModel with(std::function<void(test::GgufWriter&)> more) {
 const Test defaults{"config: sizes, and the defaults of absent keys", [] {
   const auto config = read({});
   check(static_cast<bool>(config), config ? "" : config.error().message);
-  check(config->layers == 1 && config->width == 32 && config->heads == 2 && config->kvHeads == 1 && config->feedForward == 48);
-  check(config->keyLength == 16 && config->valueLength == 16 && config->attentionScale == 0.25f && config->epsilon == 1e-5f);
-  check(config->rope.dims == 16 && config->rope.base == 10000 && config->rope.scaling == model::RopeScaling::None);
-  check(config->tied && !config->qkNorm && !config->qkvBias && config->vocabulary == 40 && config->tokens == 40);
+  check(config->layers.size() == 1 && config->width == 32 && config->epsilon == 1e-5f && config->layers[0].feedForward == 48);
+  const model::Attention attention = *config->layers[0].attention;
+  check(attention.heads == 2 && attention.kvHeads == 1 && attention.keyLength == 16 && attention.valueLength == 16 && attention.scale == 0.25f);
+  check(attention.window == 0 && !attention.qkNorm && !attention.qkvBias && attention.gate == model::OutputGate::None && attention.rope == 0);
+  check(config->ropes.size() == 1 && config->ropes[0].dims == 16 && config->ropes[0].base == 10000 && config->ropes[0].scaling == model::RopeScaling::None);
+  check(config->tied && config->vocabulary == 40 && config->tokens == 40);
 }};
 
 const Test flags{"config: families differ in their flags", [] {
-  check(read({})->rope.pairing == model::RopePairing::Adjacent);
+  check(read({})->ropes[0].pairing == model::RopePairing::Adjacent);
   TinyModel qwen;
   qwen.architecture = "qwen2";
   refused(qwen, ErrorKind::Inconsistent, "blk.0.attn_q.bias");
@@ -56,7 +58,7 @@ const Test flags{"config: families differ in their flags", [] {
     w.tensor("blk.0.attn_q_norm.weight", {16}, 0, TinyModel::values(16)).tensor("blk.0.attn_k_norm.weight", {16}, 0, TinyModel::values(16));
   };
   const auto config = read(qwen);
-  check(config && config->qkNorm && config->rope.pairing == model::RopePairing::Halves);
+  check(config && config->layers[0].attention->qkNorm && config->ropes[0].pairing == model::RopePairing::Halves);
 }};
 
 const Test missing{"config: what is missing is named", [] {
@@ -116,8 +118,8 @@ const Test yarn{"rope: YaRN keeps fast pairs, stretches slow ones and ramps betw
     w.text("llama.rope.scaling.type", "yarn").f32("llama.rope.scaling.factor", 32).u32("llama.rope.scaling.original_context_length", 4096);
     w.u32("llama.attention.key_length", 16);
   }));
-  check(config && config->rope.scaling == model::RopeScaling::Yarn, config ? "" : config.error().message);
-  model::Rope rope = config->rope;
+  check(config && config->ropes[0].scaling == model::RopeScaling::Yarn, config ? "" : config.error().message);
+  model::Rope rope = config->ropes[0];
   rope.dims = 64;
   rope.base = 150000;
   const auto rotation = model::rotationOf(rope, {});

@@ -220,9 +220,11 @@ const Test contexts{"context: the default fits, what does not says what would, a
 const Test plans{"memory: the plan is arithmetic, and its largest values are the largest", [] {
   model::Config config;
   config.width = 64;
-  config.feedForward = 128;
-  config.heads = config.kvHeads = 2;
-  config.keyLength = config.valueLength = 32;
+  config.layers.resize(1);
+  config.layers[0].feedForward = 128;
+  model::Attention& attention = config.layers[0].attention.emplace();
+  attention.heads = attention.kvHeads = 2;
+  attention.keyLength = attention.valueLength = 32;
   config.vocabulary = 1000;
   config.contextLength = 100000;
   const uint64_t blockBytes = 1 << 20, available = 10'000'000'000;

@@ -2,10 +2,12 @@
 
 #include "cpu/backend_attend.hpp"
 #include "cpu/backend_rows.hpp"
-#include "model/tensors.hpp"
+#include "cpu/backend_weights.hpp"
+#include "cpu/tiers.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -25,46 +27,32 @@ constexpr size_t LayoutRows = 8;
 /// Outputs that are added to a buffer pass through a tile of this width.
 constexpr size_t AddWidth = 128;
 
-struct Matrix {
-  const gguf::Tensor* tensor;
-  size_t rowBytes;
-  std::vector<float> vector; ///< the values of a tensor of rank 1
-
-  quant::Type type() const { return tensor->format->type; }
-  size_t rows() const { return tensor->dims[1]; }
-  size_t units() const { return (rows() + UnitRows - 1) / UnitRows; }
-};
+size_t units(const Matrix& matrix) { return (matrix.rows() + UnitRows - 1) / UnitRows; }
 
 class CpuDevice final : public model::Device {
 public:
   CpuDevice(Isa isa, unsigned threads) : kernels_(kernels(isa)), threads_(threads == 0 ? availableCores() : threads) {}
 
-  Result<Weight> place(const gguf::Tensor& tensor) override {
-    matrices_.push_back({&tensor, tensor.rowBytes(), tensor.rank == 1 ? model::vectorValues(tensor) : std::vector<float>()});
-    return Weight{static_cast<uint32_t>(matrices_.size() - 1)};
+  Result<Weight> place(const gguf::Tensor& tensor) override { return weights_.place(tensor); }
+  uint64_t blockBytes(const model::BackendShape& shape) const override {
+    return KvCache::blockBytes(Attender::cacheLayers(shape), shape.kvType == model::KvType::F16);
   }
-  uint64_t blockBytes(const model::BackendShape& shape) const override { return cacheShape(shape).blockBytes(); }
   uint64_t availableMemory() const override { return cpu::availableMemory(); }
   Result<std::unique_ptr<model::Backend>> open(const model::BackendShape& shape) const override;
 
   const Kernels& tier() const { return kernels_; }
-  const Matrix& matrix(Weight weight) const { return matrices_[static_cast<uint32_t>(weight)]; }
-  const float* vector(Weight weight) const { return weight == Weight::None ? nullptr : matrix(weight).vector.data(); }
+  const MatrixStore& weights() const { return weights_; }
 
 private:
-  static KvCache::Shape cacheShape(const model::BackendShape& shape) {
-    return {shape.layers, shape.kvHeads, shape.keyLength, shape.valueLength, shape.kvType == model::KvType::F16};
-  }
-
   const Kernels& kernels_;
   unsigned threads_;
-  std::vector<Matrix> matrices_;
+  MatrixStore weights_;
 };
 
 class CpuBackend final : public model::Backend {
 public:
   CpuBackend(const CpuDevice& device, const model::BackendShape& shape, KvCache cache, unsigned threads)
-      : device_(device), kernels_(device.tier()), batchRows_(shape.batchRows), pool_(threads), attender_(shape, std::move(cache), kernels_, pool_),
+      : weights_(device.weights()), kernels_(device.tier()), batchRows_(shape.batchRows), pool_(threads), attender_(shape, std::move(cache), kernels_, pool_),
         addTiles_(pool_.size(), std::vector<float>(AddWidth * shape.batchRows)) {}
 
   Result<Buffer> allocate(uint32_t width) override {
@@ -79,39 +67,77 @@ public:
     attender_.begin(batch.ranges);
   }
 
-  void embed(Weight table, Buffer out) override {
-    const Matrix& matrix = device_.matrix(table);
+  void embed(Weight table, float scale, Buffer out) override {
+    const Matrix& matrix = weights_.matrix(table);
     Rows& rows = buffer(out);
-    rows.write();
+    rows.write(matrix.inputs());
     forRows(pool_, tokens_.size(), rows.width(), [&](size_t row) {
-      quant::dequantize(matrix.type(), matrix.tensor->data + static_cast<size_t>(tokens_[row]) * matrix.rowBytes, {rows.row(row), rows.width()});
+      float* const values = rows.row(row);
+      tableRow(matrix, tokens_[row], values);
+      for (size_t i = 0; scale != 1 && i < rows.width(); ++i) values[i] *= scale;
     });
   }
 
-  void rmsNorm(uint32_t rows, Buffer in, Weight weight, float epsilon, Buffer out) override {
+  void perLayerEmbeddings(const model::PerLayerCall& call) override {
+    const Matrix& table = weights_.matrix(call.table);
+    const Matrix& norm = weights_.matrix(call.norm);
+    const size_t length = norm.inputs();
+    Rows& rows = buffer(call.values);
+    rows.write();
+    pool_.parallelFor(tokens_.size(), 1, [&](size_t begin, size_t end, unsigned) {
+      auto* const own = reinterpret_cast<float*>(threadScratch(rows.width() * sizeof(float)));
+      for (size_t row = begin; row < end; ++row) {
+        float* const values = rows.row(row);
+        tableRow(table, tokens_[row], own);
+        for (size_t at = 0; at < rows.width(); at += length) {
+          kernels_.rmsNorm(values + at, norm.vector.data(), call.epsilon, values + at, length);
+          for (size_t i = at; i < at + length; ++i) values[i] = (values[i] + call.tokenScale * own[i]) * call.scale;
+        }
+      }
+    });
+  }
+
+  void rmsNorm(uint32_t rows, Buffer in, Weight weight, float epsilon, Buffer out, float scale) override {
     const Rows& from = buffer(in);
     Rows& to = buffer(out);
+    to.write(from.width());
+    const float* factors = norm(weight, from.width());
+    forRows(pool_, rows, from.width(), [&](size_t row) {
+      float* const values = to.row(row);
+      kernels_.rmsNorm(from.row(row), factors, epsilon, values, from.width());
+      for (size_t i = 0; scale != 1 && i < to.width(); ++i) values[i] *= scale;
+    });
+  }
+
+  void addNormed(uint32_t rows, Buffer in, Weight weight, float epsilon, float scale, Buffer out) override {
+    Rows& from = buffer(in);
+    Rows& to = buffer(out);
+    from.write();
     to.write();
-    const float* factors = device_.vector(weight);
-    forRows(pool_, rows, from.width(), [&](size_t row) { kernels_.rmsNorm(from.row(row), factors, epsilon, to.row(row), from.width()); });
+    const float* factors = norm(weight, from.width());
+    forRows(pool_, rows, from.width(), [&](size_t row) {
+      float *const normed = from.row(row), *const sum = to.row(row);
+      kernels_.rmsNorm(normed, factors, epsilon, normed, from.width());
+      for (size_t i = 0; i < to.width(); ++i) sum[i] = (sum[i] + normed[i]) * scale;
+    });
   }
 
   void project(uint32_t rows, Buffer in, std::span<const Projection> projections) override {
     bool int8 = false;
-    size_t units = 0, unitBytes = 1;
+    size_t count = 0, unitBytes = 1;
     for (const Projection& projection : projections) {
-      const Matrix& matrix = device_.matrix(projection.weight);
+      const Matrix& matrix = weights_.matrix(projection.weight);
       int8 = int8 || usesInt8(matrix.type());
-      units += matrix.units();
+      count += units(matrix);
       unitBytes = std::max(unitBytes, matrix.rowBytes * UnitRows);
-      buffer(projection.out).write();
+      buffer(projection.out).write(matrix.rows());
     }
     const Activations x = buffer(in).activations(rows, int8, kernels_, pool_);
-    pool_.parallelFor(units, grain(units, unitBytes, rows), [&](size_t begin, size_t end, unsigned worker) {
+    pool_.parallelFor(count, grain(count, unitBytes, rows), [&](size_t begin, size_t end, unsigned worker) {
       size_t first = 0;
       for (const Projection& projection : projections) {
-        const Matrix& matrix = device_.matrix(projection.weight);
-        const size_t last = first + matrix.units();
+        const Matrix& matrix = weights_.matrix(projection.weight);
+        const size_t last = first + units(matrix);
         if (begin < last && end > first) {
           const size_t from = (std::max(begin, first) - first) * UnitRows;
           const size_t to = std::min((std::min(end, last) - first) * UnitRows, matrix.rows());
@@ -125,42 +151,55 @@ public:
     });
   }
 
-  void projectGated(uint32_t rows, Buffer in, const Projection& gate, const Projection& up) override {
-    const Matrix& gateMatrix = device_.matrix(gate.weight);
-    const Matrix& upMatrix = device_.matrix(up.weight);
+  void projectGated(uint32_t rows, Buffer in, model::Activation activation, const Projection& gate, const Projection& up) override {
+    const Matrix& gateMatrix = weights_.matrix(gate.weight);
+    const Matrix& upMatrix = weights_.matrix(up.weight);
     const Activations x = buffer(in).activations(rows, usesInt8(gateMatrix.type()) || usesInt8(upMatrix.type()), kernels_, pool_);
-    float* const gated = buffer(gate.out).write();
-    float* const ups = buffer(up.out).write();
     const size_t width = gateMatrix.rows();
+    float* const gated = buffer(gate.out).write(width);
+    float* const ups = buffer(up.out).write(width);
+    const auto multiplyGate = gateKernel(activation);
     const size_t unitBytes = UnitRows * (gateMatrix.rowBytes + upMatrix.rowBytes);
-    pool_.parallelFor(gateMatrix.units(), grain(gateMatrix.units(), unitBytes, rows), [&](size_t begin, size_t end, unsigned) {
+    pool_.parallelFor(units(gateMatrix), grain(units(gateMatrix), unitBytes, rows), [&](size_t begin, size_t end, unsigned) {
       const size_t from = begin * UnitRows, to = std::min(end * UnitRows, width);
       multiply(gate, gateMatrix, x, from, to, gated + from, width);
       multiply(up, upMatrix, x, from, to, ups + from, width);
       for (size_t row = 0; row < rows; ++row) {
         float* const out = gated + row * width + from;
-        kernels_.siluMul(out, ups + row * width + from, out, to - from);
+        multiplyGate(out, ups + row * width + from, out, to - from);
       }
     });
   }
 
-  void attend(const model::Attention& attention) override {
-    buffer(attention.out).write();
-    attender_.run({attention.layer, buffer(attention.query).write(), buffer(attention.key).write(), buffer(attention.value).data(),
-                   device_.vector(attention.queryNorm), device_.vector(attention.keyNorm), attention.epsilon, attention.scale,
-                   buffer(attention.out).data()});
+  void multiplyGated(uint32_t rows, Buffer gate, model::Activation activation, Buffer other, uint32_t column) override {
+    Rows& gates = buffer(gate);
+    const Rows& others = buffer(other);
+    gates.write();
+    const auto multiplyGate = gateKernel(activation);
+    forRows(pool_, rows, gates.width(), [&](size_t row) { multiplyGate(gates.row(row), others.row(row) + column, gates.row(row), gates.width()); });
   }
+
+  void attend(const model::AttentionCall& call) override {
+    const model::Attention& attention = call.attention;
+    float* const value = buffer(call.value).write(size_t{attention.kvHeads} * attention.valueLength);
+    float* const out = buffer(call.out).write(size_t{attention.heads} * attention.valueLength);
+    attender_.run({call.layer, buffer(call.query).write(), buffer(call.key).write(), value, buffer(call.gate).data(), weights_.vector(call.queryNorm),
+                   weights_.vector(call.keyNorm), weights_.vector(call.sinks), call.epsilon, out});
+  }
+
+  void experts(const model::ExpertsCall&) override { std::abort(); }
+  void deltaNet(const model::DeltaNetCall&) override { std::abort(); }
 
   void selectRows(std::span<const uint32_t> rows, Buffer in, Buffer out) override {
     const Rows& from = buffer(in);
     Rows& to = buffer(out);
-    to.write();
+    to.write(from.width());
     for (size_t i = 0; i < rows.size(); ++i)
       if (from.row(rows[i]) != to.row(i)) std::copy_n(from.row(rows[i]), from.width(), to.row(i));
   }
 
-  Result<std::span<const float>> logits(uint32_t rows, Buffer in, const Projection& head, uint32_t tokens) override {
-    const Matrix& matrix = device_.matrix(head.weight);
+  Result<std::span<const float>> logits(uint32_t rows, Buffer in, const Projection& head, float softcap, uint32_t tokens) override {
+    const Matrix& matrix = weights_.matrix(head.weight);
     const size_t width = matrix.rows();
     const uint64_t bytes = uint64_t{rows} * width * sizeof(float);
     if (logits_.bytes() < bytes) {
@@ -170,9 +209,10 @@ public:
     }
     float* const out = logits_.as<float>();
     const Activations x = buffer(in).activations(rows, usesInt8(matrix.type()), kernels_, pool_);
-    pool_.parallelFor(matrix.units(), grain(matrix.units(), matrix.rowBytes * UnitRows, rows), [&](size_t begin, size_t end, unsigned) {
+    pool_.parallelFor(units(matrix), grain(units(matrix), matrix.rowBytes * UnitRows, rows), [&](size_t begin, size_t end, unsigned) {
       const size_t from = begin * UnitRows, to = std::min(end * UnitRows, width);
       multiply(head, matrix, x, from, to, out + from, width);
+      for (size_t row = 0; softcap != 0 && row < rows; ++row) kernels_.softcap(out + row * width + from, softcap, to - from);
     });
     for (size_t row = 0; row < rows; ++row) std::fill(out + row * width + tokens, out + (row + 1) * width, -std::numeric_limits<float>::infinity());
     return std::span<const float>(out, rows * width);
@@ -180,6 +220,21 @@ public:
 
 private:
   Rows& buffer(Buffer id) { return buffers_[static_cast<uint32_t>(id)]; }
+
+  static void tableRow(const Matrix& table, int32_t token, float* out) {
+    quant::dequantize(table.type(), table.tensor->data + static_cast<size_t>(token) * table.rowBytes, {out, table.inputs()});
+  }
+
+  /// The weights of a norm; ones for None.
+  const float* norm(Weight weight, size_t width) {
+    if (const float* factors = weights_.vector(weight)) return factors;
+    if (ones_.size() < width) ones_.resize(width, 1);
+    return ones_.data();
+  }
+
+  auto gateKernel(model::Activation activation) const -> decltype(Kernels::siluMul) {
+    return activation == model::Activation::Gelu ? kernels_.geluMul : kernels_.siluMul;
+  }
 
   /// Units of one piece of work.
   size_t grain(size_t units, size_t unitBytes, size_t rows) const {
@@ -191,7 +246,7 @@ private:
   /// Outputs [from, to) of every row; `out` is the place of output `from` of row 0.
   void multiply(const Projection& projection, const Matrix& matrix, const Activations& x, size_t from, size_t to, float* out, size_t stride) const {
     kernels_.matmulRows(matrix.type(), matrix.tensor->data + from * matrix.rowBytes, matrix.rowBytes, to - from, x, out, stride);
-    const float* bias = device_.vector(projection.bias);
+    const float* bias = weights_.vector(projection.bias);
     if (!bias && projection.scale == 1) return;
     for (size_t row = 0; row < x.rows; ++row)
       for (size_t i = from; i < to; ++i) {
@@ -210,7 +265,7 @@ private:
     }
   }
 
-  const CpuDevice& device_;
+  const MatrixStore& weights_;
   const Kernels& kernels_;
   const uint32_t batchRows_;
   ThreadPool pool_;
@@ -218,11 +273,12 @@ private:
   std::vector<std::vector<float>> addTiles_; ///< one per worker
   std::vector<Rows> buffers_;
   std::vector<int32_t> tokens_;
+  std::vector<float> ones_;
   Region logits_;
 };
 
 Result<std::unique_ptr<model::Backend>> CpuDevice::open(const model::BackendShape& shape) const {
-  auto cache = KvCache::create(cacheShape(shape), shape.blocks, kernels_);
+  auto cache = KvCache::create(Attender::cacheLayers(shape), shape.kvType == model::KvType::F16, shape.blocks, kernels_);
   if (!cache) return cache.error();
   return std::unique_ptr<model::Backend>(std::make_unique<CpuBackend>(*this, shape, std::move(*cache), threads_));
 }

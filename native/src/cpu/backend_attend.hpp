@@ -2,27 +2,33 @@
 
 #include "cpu/backend_attention.hpp"
 #include "cpu/backend_cache.hpp"
+#include "cpu/backend_rotations.hpp"
 #include "cpu/thread_pool.hpp"
 #include "model/backend.hpp"
 
+#include <span>
 #include <vector>
 
 namespace mashbox::cpu {
 
-/// One layer's attention as its rows stand in memory; see model::Attention.
+/// One layer's attention as its rows stand in memory; see model::AttentionCall.
 struct AttendRows {
   uint32_t layer;
-  float *query, *key;
-  const float* value;
-  const float *queryNorm, *keyNorm; ///< may be null
-  float epsilon, scale;
+  float *query, *key, *value;
+  const float* gate;                        ///< of the softplus gates
+  const float *queryNorm, *keyNorm, *sinks; ///< may be null
+  float epsilon;
   float* out;
 };
 
-/// Rope, KV append and attention. A sequence is cut into spans of 512 tokens; each gives a maximum, a sum and a weighted sum of
-/// values, and these are merged in order. The cut depends on positions alone, so a result depends neither on threads nor on batching.
+/// Norms, rope, KV append, attention and output gate. A sequence is cut into spans of 512 tokens; each gives a maximum, a sum and a
+/// weighted sum of values, and these are merged in order. The cut depends on positions alone, so a result depends neither on threads
+/// nor on batching.
 class Attender {
 public:
+  /// The layers of `shape` that have a cache of their own, as KvCache wants them.
+  static std::vector<KvCache::Layer> cacheLayers(const model::BackendShape& shape);
+
   Attender(const model::BackendShape& shape, KvCache cache, const Kernels& kernels, ThreadPool& pool);
 
   void begin(std::span<const model::RowRange> ranges);
@@ -33,16 +39,33 @@ private:
     uint32_t firstRow, rows, position;
     size_t firstBlock; ///< in blocks_
   };
-  struct Row {
-    uint32_t position;
-    kv::BlockId block;
-  };
   /// Some rows of one range and one kv head, over some spans.
   struct Task {
     uint32_t range, kvHead;
     uint32_t row, rows; ///< within the range
     uint32_t firstSpan, endSpan;
     size_t partial; ///< its result's place in partials_ where the spans of a row are shared out
+    bool continues; ///< the task before it has the same rows
+  };
+  /// Layers of one shape divide a step in one way.
+  struct Plan {
+    uint32_t heads, kvHeads, keyLength, valueLength, window;
+    uint32_t group, valueStride, taskRows;
+    bool splitSpans = false;
+    std::vector<Task> tasks;
+
+    size_t partialFloats(size_t queries) const { return queries * (2 + valueStride); }
+  };
+  struct Layer {
+    model::Attention attention;
+    uint32_t plan, cache; ///< in plans_, in cache_
+  };
+  /// One call: its rows, its layer and how that layer divides the step.
+  struct Job {
+    const AttendRows& rows;
+    const model::Attention& attention;
+    const Plan& plan;
+    uint32_t cache;
   };
   /// The running softmax of some queries: largest score, sum of weights, weighted sum of values (valueStride each).
   struct Partial {
@@ -54,33 +77,34 @@ private:
     std::vector<float> scores, result, span;
   };
 
-  void planTasks();
-  void rotations();
-  void prepare(const AttendRows& rows, uint32_t row, uint32_t kvHead);
-  void rotate(float* head, uint32_t row) const;
-  void attend(const AttendRows& rows, const Task& task, Scratch& scratch, Partial result);
-  void attendSpan(const AttendRows& rows, const Task& task, uint32_t span, Scratch& scratch, Partial result);
-  void addBlock(const AttendRows& rows, const Task& task, kv::BlockId block, size_t first, size_t count, size_t tokens, Scratch& scratch, Partial result);
-  void merge(Partial into, Partial from, size_t queries) const;
-  void finish(const AttendRows& rows, const Task& task, Partial result) const;
-  size_t partialFloats(size_t queries) const { return queries * (2 + valueStride_); }
+  uint32_t planOf(const model::Attention& attention);
+  void planTasks(Plan& plan);
+  void prepare(const Job& job, uint32_t row, uint32_t kvHead);
+  void attend(const Job& job, const Task& task, Scratch& scratch, Partial result);
+  void attendSpan(const Job& job, const Task& task, uint32_t span, Scratch& scratch, Partial result);
+  void addBlock(const Job& job, uint32_t kvHead, kv::BlockId block, size_t first, size_t count, size_t from, size_t tokens, Scratch& scratch,
+                Partial result);
+  void mergeSpans(const Job& job);
+  void merge(const Plan& plan, Partial into, Partial from, size_t queries) const;
+  void finish(const Job& job, const Task& task, Partial result) const;
+  void gate(const Job& job, size_t row, size_t head, float* out) const;
   Partial partialAt(float* at, size_t queries) const { return {at, at + queries, at + 2 * queries}; }
 
   KvCache cache_;
   const Kernels& kernels_;
   const AttentionKernels& attention_;
   ThreadPool& pool_;
-  const model::Rotation rotation_;
-  const uint32_t heads_, kvHeads_, group_, keyLength_, valueLength_, valueStride_;
-  const uint32_t taskRows_;
+  Rotations rotations_;
+  std::vector<Layer> layers_; ///< by layer of the model
+  std::vector<float> ones_;   ///< the weights of a norm without weights
 
   std::vector<Range> ranges_;
   std::vector<kv::BlockId> blocks_;
-  std::vector<Row> rows_;
-  std::vector<float> cos_, sin_; ///< rows × rotated pairs
-  std::vector<Task> tasks_;
+  std::vector<uint32_t> positions_;     ///< of the rows
+  std::vector<kv::BlockId> rowBlocks_; ///< where the rows' K and V go
+  std::vector<Plan> plans_;
   std::vector<float> partials_;
-  bool splitSpans_ = false, singleRows_ = false;
+  bool singleRows_ = false;
   std::vector<Scratch> scratch_; ///< one per worker
 };
 

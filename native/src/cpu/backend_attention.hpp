@@ -13,9 +13,9 @@ namespace mashbox::cpu {
 struct AttentionKernels {
   /// scores[i][t] = Σ_d queries[i][d] · keys[d][t]; scores are `count` × 32.
   void (*scores)(const float* const* queries, size_t count, const void* keys, size_t length, float* scores);
-  /// scores[t] → exp(scale · scores[t] − max) for t < tokens, 0 behind; `max` rises to the largest scaled score.
+  /// scores[t] → exp(scale · scores[t] − max) for first ≤ t < tokens, 0 elsewhere; `max` rises to the largest scaled score.
   /// Returns the sum of the results.
-  float (*weigh)(float* scores, size_t tokens, float scale, float* max);
+  float (*weigh)(float* scores, size_t first, size_t tokens, float scale, float* max);
   /// sums[i][v] += Σ_{t < tokens} weights[i][t] · values[t][v]; `stride` is a multiple of 16.
   void (*accumulate)(const float* weights, size_t count, size_t tokens, const void* values, size_t stride, float* const* sums);
 };

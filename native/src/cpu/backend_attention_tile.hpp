@@ -88,7 +88,8 @@ template <class S, class Element> struct Tile {
     inGroups<S>(count, ScoresBody<S, Element>{queries, static_cast<const Element*>(keys), length, out});
   }
 
-  static float weigh(float* scores, size_t tokens, float scale, float* max) {
+  static float weigh(float* scores, size_t first, size_t tokens, float scale, float* max) {
+    for (size_t t = 0; t < first; ++t) scores[t] = -__builtin_inff();
     for (size_t t = tokens; t < Tokens; ++t) scores[t] = -__builtin_inff();
     typename S::V scaled[Tokens / S::Width];
     auto largest = S::set(*max);
@@ -102,6 +103,7 @@ template <class S, class Element> struct Tile {
       const auto weight = S::exp(S::sub(scaled[p], S::set(*max)));
       S::store(scores + p * S::Width, weight);
     }
+    for (size_t t = 0; t < first; ++t) scores[t] = 0;
     for (size_t t = tokens; t < Tokens; ++t) scores[t] = 0;
     for (size_t p = 0; p < Tokens / S::Width; ++p) sum = S::add(sum, S::load(scores + p * S::Width));
     return S::sum(sum);

@@ -8,9 +8,10 @@
 
 namespace mashbox::cpu {
 
-/// Rows of float32 values and, made on demand, their 8-bit form.
+/// Rows of float32 values and, made on demand, their 8-bit form. Rows lie side by side: their width is that of what was written last.
 class Rows {
 public:
+  /// Room for `rows` rows of at most `width` values.
   static Result<Rows> create(uint32_t rows, uint32_t width);
 
   uint32_t width() const { return width_; }
@@ -20,6 +21,11 @@ public:
   float* write() {
     quantized_ = false;
     return data();
+  }
+  /// New rows of `width` values will be written.
+  float* write(size_t width) {
+    width_ = static_cast<uint32_t>(width);
+    return write();
   }
   /// The first `rows` rows as kernel input; `int8` asks for the 8-bit form.
   Activations activations(uint32_t rows, bool int8, const Kernels& kernels, ThreadPool& pool);

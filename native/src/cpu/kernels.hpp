@@ -30,7 +30,7 @@ struct Activations {
 
 /// One tier's kernels. All of them accumulate every output element in one fixed order of k, so a row's result does not depend
 /// on how many rows run beside it, on the thread count, or on how the weight rows are divided. The 8-bit products, `quantizeRow`,
-/// `rmsNorm` and the half conversions agree bit for bit between tiers; the float products, `siluMul` and `softmax` to rounding.
+/// `rmsNorm` and the half conversions agree bit for bit between tiers; the float products, `siluMul`, `geluMul`, `softcap` and `softmax` to rounding.
 /// Pointers need the alignment of their element type only.
 struct Kernels {
   Isa isa;
@@ -49,6 +49,10 @@ struct Kernels {
   void (*rmsNorm)(const float* x, const float* weight, float epsilon, float* out, size_t n);
   /// out[i] = silu(gate[i]) · up[i]; `out` may be either input.
   void (*siluMul)(const float* gate, const float* up, float* out, size_t n);
+  /// out[i] = gelu(gate[i]) · up[i] in the tanh form; `out` may be either input.
+  void (*geluMul)(const float* gate, const float* up, float* out, size_t n);
+  /// x[i] = cap · tanh(x[i] / cap)
+  void (*softcap)(float* x, float cap, size_t n);
   /// x[i] = exp(x[i]) / Σ exp(x), in place; -infinity becomes 0, and so does everything when all of them are -infinity.
   void (*softmax)(float* x, size_t n);
   void (*halfToFloat)(const uint16_t* in, float* out, size_t n);

@@ -128,6 +128,24 @@ void siluMul(const float* gate, const float* up, float* out, size_t n) {
   });
 }
 
+/// 0.5 (1 + tanh u) is the logistic function of 2u.
+void geluMul(const float* gate, const float* up, float* out, size_t n) {
+  transform(gate, up, out, n, [](__m256 g, __m256 u) {
+    const __m256 cubic = _mm256_fmadd_ps(_mm256_mul_ps(g, g), _mm256_set1_ps(0.044715f), _mm256_set1_ps(1));
+    const __m256 negated = _mm256_mul_ps(_mm256_mul_ps(g, _mm256_set1_ps(-1.59576912f)), cubic);
+    return _mm256_mul_ps(_mm256_div_ps(g, _mm256_add_ps(_mm256_set1_ps(1), exp(negated))), u);
+  });
+}
+
+/// tanh u is 1 − 2 / (e^2u + 1).
+void softcap(float* x, float cap, size_t n) {
+  const __m256 scale = _mm256_set1_ps(2 / cap);
+  transform(x, x, x, n, [&](__m256 value, __m256) {
+    const __m256 fraction = _mm256_div_ps(_mm256_set1_ps(2), _mm256_add_ps(exp(_mm256_mul_ps(value, scale)), _mm256_set1_ps(1)));
+    return _mm256_mul_ps(_mm256_set1_ps(cap), _mm256_sub_ps(_mm256_set1_ps(1), fraction));
+  });
+}
+
 void softmax(float* x, size_t n) {
   constexpr float Lowest = -__builtin_inff();
   __m256 maxima = _mm256_set1_ps(Lowest);
@@ -191,6 +209,8 @@ const Kernels avx2Kernels{
     avx2::axpy<avx2::F16, uint16_t>,
     avx2::rmsNorm,
     avx2::siluMul,
+    avx2::geluMul,
+    avx2::softcap,
     avx2::softmax,
     avx2::halfToFloat,
     avx2::floatToHalf,

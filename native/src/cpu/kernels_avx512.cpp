@@ -94,6 +94,27 @@ void siluMul(const float* gate, const float* up, float* out, size_t n) {
   });
 }
 
+/// 0.5 (1 + tanh u) is the logistic function of 2u.
+void geluMul(const float* gate, const float* up, float* out, size_t n) {
+  forEach16(n, [&](size_t i, __mmask16 lanes) {
+    const __m512 g = _mm512_maskz_loadu_ps(lanes, gate + i);
+    const __m512 cubic = _mm512_fmadd_ps(_mm512_mul_ps(g, g), _mm512_set1_ps(0.044715f), _mm512_set1_ps(1));
+    const __m512 negated = _mm512_mul_ps(_mm512_mul_ps(g, _mm512_set1_ps(-1.59576912f)), cubic);
+    const __m512 gelu = _mm512_div_ps(g, _mm512_add_ps(_mm512_set1_ps(1), exp(negated)));
+    _mm512_mask_storeu_ps(out + i, lanes, _mm512_mul_ps(gelu, _mm512_maskz_loadu_ps(lanes, up + i)));
+  });
+}
+
+/// tanh u is 1 − 2 / (e^2u + 1).
+void softcap(float* x, float cap, size_t n) {
+  const __m512 scale = _mm512_set1_ps(2 / cap);
+  forEach16(n, [&](size_t i, __mmask16 lanes) {
+    const __m512 power = exp(_mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + i), scale));
+    const __m512 fraction = _mm512_div_ps(_mm512_set1_ps(2), _mm512_add_ps(power, _mm512_set1_ps(1)));
+    _mm512_mask_storeu_ps(x + i, lanes, _mm512_mul_ps(_mm512_set1_ps(cap), _mm512_sub_ps(_mm512_set1_ps(1), fraction)));
+  });
+}
+
 void softmax(float* x, size_t n) {
   const __m512 lowest = _mm512_set1_ps(-__builtin_inff());
   __m512 maxima = lowest;
@@ -137,6 +158,8 @@ const Kernels avx512Kernels{
     avx512::axpy<avx512::F16, uint16_t>,
     avx512::rmsNorm,
     avx512::siluMul,
+    avx512::geluMul,
+    avx512::softcap,
     avx512::softmax,
     avx512::halfToFloat,
     avx512::floatToHalf,

@@ -82,6 +82,17 @@ void siluMul(const float* gate, const float* up, float* out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
 }
 
+void geluMul(const float* gate, const float* up, float* out, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const float x = gate[i];
+    out[i] = 0.5f * x * (1.0f + std::tanh(0.79788456f * x * (1.0f + 0.044715f * x * x))) * up[i];
+  }
+}
+
+void softcap(float* x, float cap, size_t n) {
+  for (size_t i = 0; i < n; ++i) x[i] = cap * std::tanh(x[i] / cap);
+}
+
 void softmax(float* x, size_t n) {
   float max = -std::numeric_limits<float>::infinity();
   for (size_t i = 0; i < n; ++i) max = std::max(max, x[i]);
@@ -103,7 +114,7 @@ void floatToHalf(const float* in, uint16_t* out, size_t n) {
 } // namespace
 
 const Kernels scalarKernels{
-    Isa::Scalar, quantizeRow, matmulRows, dot<float>, dot<uint16_t>, axpy<float>, axpy<uint16_t>, rmsNorm, siluMul, softmax, halfToFloat, floatToHalf,
+    Isa::Scalar, quantizeRow, matmulRows, dot<float>, dot<uint16_t>, axpy<float>, axpy<uint16_t>, rmsNorm, siluMul, geluMul, softcap, softmax, halfToFloat, floatToHalf,
 };
 
 } // namespace mashbox::cpu

@@ -3,12 +3,14 @@
 #include "base/result.hpp"
 #include "gguf/file.hpp"
 #include "kv/block_pool.hpp"
+#include "model/config.hpp"
 #include "model/model.hpp"
 #include "model/rope.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace mashbox::model {
 
@@ -39,49 +41,71 @@ struct Projection {
   bool add = false;
 };
 
-/// Rope, append to the KV cache, and causal attention of one layer.
-struct Attention {
+/// Norms, rope, append to the KV cache, causal attention and output gate of one layer, as its `attention` says.
+struct AttentionCall {
   uint32_t layer;
-  Buffer query, key, value; ///< rows × heads × length; the query is changed in place
-  Weight queryNorm = Weight::None, keyNorm = Weight::None;
+  const Attention& attention;
+  Buffer query;      ///< rows × heads × queryRows(); changed in place
+  Buffer key, value; ///< rows × kvHeads × length; changed in place; unused with `cacheOf`
+  Buffer gate;       ///< of the softplus gates
+  Weight queryNorm = Weight::None, keyNorm = Weight::None, sinks = Weight::None;
   float epsilon;
-  float scale;
   Buffer out; ///< rows × heads × valueLength
 };
+
+/// The embeddings that layers have of their own, for all layers at once: of every row's slices of the norm's length,
+/// values = (rms(values) · norm + tokenScale · table[token]) · scale.
+struct PerLayerCall {
+  Buffer values; ///< rows × layers × length
+  Weight norm, table;
+  float epsilon, tokenScale, scale;
+};
+
+struct ExpertsCall;  ///< model/experts_weights.hpp
+struct DeltaNetCall; ///< model/delta_net_weights.hpp
 
 /// The shape of everything that a backend allocates for one context.
 struct BackendShape {
   uint32_t batchRows;
   uint32_t blocks; ///< of kv::BlockTokens tokens
-  uint32_t layers, heads, kvHeads, keyLength, valueLength;
+  std::span<const LayerConfig> layers; ///< outlive the backend
   KvType kvType;
-  Rotation rotation;
+  std::vector<Rotation> rotations; ///< of Config::ropes
 };
 
 /// The fused operations of the forward program over buffers, weights and the KV cache of one context. Operations run in the order
 /// of the calls; none returns values to the host except `logits`, so a device may run them asynchronously. A row's result does not
-/// depend on the other rows.
+/// depend on the other rows. Rows of a buffer have the width that the last operation wrote.
 class Backend {
 public:
   virtual ~Backend() = default;
 
-  /// A buffer of `batchRows` × `width` values.
+  /// A buffer of `batchRows` × at most `width` values.
   virtual Result<Buffer> allocate(uint32_t width) = 0;
 
-  /// Starts a step: its rows, their positions and block tables, and the rotation of every row.
+  /// Starts a step: its rows, their positions and block tables, and the rotations of every row.
   virtual void begin(const Batch& batch) = 0;
-  /// out = the rows of `table` for the batch's tokens.
-  virtual void embed(Weight table, Buffer out) = 0;
-  virtual void rmsNorm(uint32_t rows, Buffer in, Weight weight, float epsilon, Buffer out) = 0;
+  /// out = scale · the rows of `table` for the batch's tokens.
+  virtual void embed(Weight table, float scale, Buffer out) = 0;
+  virtual void perLayerEmbeddings(const PerLayerCall& call) = 0;
+  /// `weight` may be None; `scale` multiplies the result.
+  virtual void rmsNorm(uint32_t rows, Buffer in, Weight weight, float epsilon, Buffer out, float scale = 1) = 0;
+  /// out = (out + rms(in) · weight) · scale.
+  virtual void addNormed(uint32_t rows, Buffer in, Weight weight, float epsilon, float scale, Buffer out) = 0;
   /// Linear layers that share their input, as one parallel region.
   virtual void project(uint32_t rows, Buffer in, std::span<const Projection> projections) = 0;
-  /// gate.out = silu(gate in) · (up in); `up.out` is scratch.
-  virtual void projectGated(uint32_t rows, Buffer in, const Projection& gate, const Projection& up) = 0;
-  virtual void attend(const Attention& attention) = 0;
+  /// gate.out = activation(gate in) · (up in); `up.out` is scratch.
+  virtual void projectGated(uint32_t rows, Buffer in, Activation activation, const Projection& gate, const Projection& up) = 0;
+  /// gate = activation(gate) · the columns of `other` from `column` on.
+  virtual void multiplyGated(uint32_t rows, Buffer gate, Activation activation, Buffer other, uint32_t column) = 0;
+  virtual void attend(const AttentionCall& call) = 0;
+  virtual void experts(const ExpertsCall& call) = 0;
+  virtual void deltaNet(const DeltaNetCall& call) = 0;
   /// out[i] = in[rows[i]], where `rows` rises; `in` may be `out`.
   virtual void selectRows(std::span<const uint32_t> rows, Buffer in, Buffer out) = 0;
-  /// Host rows of the head's outputs, valid until the next call of `logits`. Outputs from `tokens` on are −∞.
-  virtual Result<std::span<const float>> logits(uint32_t rows, Buffer in, const Projection& head, uint32_t tokens) = 0;
+  /// Host rows of the head's outputs, valid until the next call of `logits`. Each becomes softcap · tanh(x / softcap) unless that is
+  /// 0; outputs from `tokens` on are −∞.
+  virtual Result<std::span<const float>> logits(uint32_t rows, Buffer in, const Projection& head, float softcap, uint32_t tokens) = 0;
 };
 
 /// Where the weights of a model live; shared by its contexts.

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "model/family.hpp"
+#include "model/refusals.hpp"
 #include "model/tensors.hpp"
 
 namespace mashbox::model {
@@ -38,6 +39,7 @@ Result<Config> readConfig(const gguf::File& file) {
   Config config;
   config.architecture = keys.architecture();
   family->map(keys, config);
+  refuseUnseenKeys(keys);
   if (keys.error()) return *keys.error();
 
   const auto tokens = file.requireStrings("tokenizer.ggml.tokens");
@@ -50,7 +52,8 @@ Result<Config> readConfig(const gguf::File& file) {
   config.tied = file.tensor("output.weight") == nullptr;
 
   if (auto tensors = bindTensors(file, config); !tensors) return tensors.error();
-  if (config.rope.dims % 2 != 0) keys.fail(ErrorKind::Invalid, "attention.key_length", std::to_string(config.keyLength) + " is odd");
+  for (const Rope& rope : config.ropes)
+    if (rope.dims % 2 != 0) keys.fail(ErrorKind::Invalid, "attention.key_length", std::to_string(rope.dims) + " is odd");
   if (keys.error()) return *keys.error();
   return config;
 }

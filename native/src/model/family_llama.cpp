@@ -3,9 +3,6 @@
 namespace mashbox::model {
 
 /// Llama 2 and 3, Mistral, SmolLM2: the converter permuted Q and K so that adjacent values turn together.
-void mapLlama(Keys& keys, Config& config) {
-  mapTransformer(keys, config);
-  config.rope.pairing = RopePairing::Adjacent;
-}
+void mapLlama(Keys& keys, Config& config) { mapTransformer(keys, config, RopePairing::Adjacent); }
 
 } // namespace mashbox::model

@@ -4,9 +4,8 @@ namespace mashbox::model {
 
 /// Qwen3: the Llama block with RMS norms of every head of Q and K; heads × key length may differ from the width.
 void mapQwen3(Keys& keys, Config& config) {
-  mapTransformer(keys, config);
-  config.rope.pairing = RopePairing::Halves;
-  config.qkNorm = true;
+  mapTransformer(keys, config, RopePairing::Halves);
+  forAttention(config, [](Attention& attention, uint32_t) { attention.qkNorm = true; });
 }
 
 } // namespace mashbox::model

@@ -21,13 +21,21 @@ public:
 
 private:
   Forward(const Config& config, const Weights& weights, Backend& backend) : config_(config), weights_(weights), backend_(backend) {}
+  void embed(uint32_t rows);
+  void mix(uint32_t layer, uint32_t rows);
   void attention(uint32_t layer, uint32_t rows);
+  void mixed(uint32_t layer, uint32_t rows);
   void feedForward(uint32_t layer, uint32_t rows);
+  void dense(uint32_t layer, uint32_t rows, Buffer out, bool add);
+  void sideBySide(uint32_t layer, uint32_t rows);
+  void perLayer(uint32_t layer, uint32_t rows);
 
   const Config& config_;
   const Weights& weights_;
   Backend& backend_;
-  Buffer residual_{}, normed_{}, query_{}, key_{}, value_{}, attended_{}, gate_{}, up_{};
+  Buffer residual_{}, normed_{}, query_{}, key_{}, value_{}, attentionGate_{}, mixed_{}, gate_{}, up_{};
+  Buffer branch_{}, experts_{}, router_{}; ///< where sums are normed, or a feed-forward has two sides
+  Buffer perLayer_{}, perLayerGate_{};
 };
 
 } // namespace mashbox::model

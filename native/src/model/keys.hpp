@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
 namespace mashbox::model {
 
@@ -20,16 +22,23 @@ public:
   const gguf::File& file() const { return file_; }
   /// The full name of a key, for example `llama.block_count`.
   std::string name(std::string_view key) const;
-  bool has(std::string_view key) const;
+  bool has(std::string_view key);
+  /// A key that the mapping has looked at.
+  bool seen(std::string_view key) const;
 
   /// A number in [1, limit].
   uint32_t count(std::string_view key, uint32_t limit);
   uint32_t countOr(std::string_view key, uint32_t limit, uint32_t fallback);
-  /// A number in [1, limit] that may be given per layer, where it must be the same for all.
-  uint32_t countPerLayer(std::string_view key, uint32_t layers, uint32_t limit);
+  /// A number, 0 where the key is absent.
+  uint32_t countOrZero(std::string_view key, uint32_t limit);
+  /// `layers` numbers in [least, limit]; one number stands for all.
+  std::vector<uint32_t> countsPerLayer(std::string_view key, uint32_t layers, uint32_t limit, uint32_t least = 1);
   /// A finite number above 0.
   double positive(std::string_view key);
   double positiveOr(std::string_view key, double fallback);
+  /// A finite number above 0, or 0 where it is 0 or absent, which means off.
+  double positiveOrOff(std::string_view key);
+  bool flagOr(std::string_view key, bool fallback);
   std::string_view textOr(std::string_view key, std::string_view fallback);
   /// A key that this engine must not ignore: anything but 0 is Unsupported.
   void refuseUnlessZero(std::string_view key, std::string_view what);
@@ -40,10 +49,12 @@ public:
 private:
   void fail(Error error);
   bool require(std::string_view key);
+  uint32_t number(std::string_view key, uint32_t least, uint32_t limit);
 
   const gguf::File& file_;
   std::string architecture_;
   std::optional<Error> error_;
+  std::unordered_set<std::string> seen_;
 };
 
 } // namespace mashbox::model

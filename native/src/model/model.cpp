@@ -26,15 +26,16 @@ Result<std::shared_ptr<const Model>> Model::load(const LoadOptions& options) {
   auto weights = placeWeights(*tensors, *device);
   if (!weights) return weights.error();
   const std::vector<float> factors = tensors->ropeFactors ? vectorValues(*tensors->ropeFactors) : std::vector<float>();
-  Rotation rotation = rotationOf(config->rope, factors);
-  auto impl = std::make_unique<Impl>(Impl{std::move(*file), std::move(*config), std::move(rotation), std::move(device), std::move(*weights)});
+  std::vector<Rotation> rotations;
+  for (const Rope& rope : config->ropes) rotations.push_back(rotationOf(rope, factors));
+  auto impl = std::make_unique<Impl>(Impl{std::move(*file), std::move(*config), std::move(rotations), std::move(device), std::move(*weights)});
   return std::shared_ptr<const Model>(new Model(std::move(impl)));
 }
 
 const Config& Model::config() const { return impl_->config; }
 
 BackendShape Model::Impl::shape(const ContextOptions& options, uint32_t blocks) const {
-  return {options.batchTokens, blocks, config.layers, config.heads, config.kvHeads, config.keyLength, config.valueLength, options.kvType, rotation};
+  return {options.batchTokens, blocks, config.layers, options.kvType, rotations};
 }
 
 MemoryPlan Model::plan(const ContextOptions& options) const {

@@ -7,13 +7,14 @@
 #include "model/weights.hpp"
 
 #include <memory>
+#include <vector>
 
 namespace mashbox::model {
 
 struct Model::Impl {
   gguf::File file; ///< owns the bytes that the device's weights point to
   Config config;
-  Rotation rotation;
+  std::vector<Rotation> rotations; ///< of Config::ropes
   std::unique_ptr<Device> device;
   Weights weights;
 

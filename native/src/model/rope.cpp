@@ -14,8 +14,9 @@ public:
     const auto pairOf = [&](double beta) {
       return rope.dims * std::log(rope.originalContext / (beta * 2 * std::numbers::pi)) / (2 * std::log(rope.base));
     };
-    low_ = std::clamp(std::floor(pairOf(rope.betaFast)), 0.0, rope.dims - 1.0);
-    high_ = std::clamp(std::ceil(pairOf(rope.betaSlow)), 0.0, rope.dims - 1.0);
+    const double low = pairOf(rope.betaFast), high = pairOf(rope.betaSlow);
+    low_ = std::clamp(rope.wholePairs ? std::floor(low) : low, 0.0, rope.dims - 1.0);
+    high_ = std::clamp(rope.wholePairs ? std::ceil(high) : high, 0.0, rope.dims - 1.0);
   }
   double at(uint32_t pair) const { return 1 - std::clamp((pair - low_) / std::max(0.001, high_ - low_), 0.0, 1.0); }
 
@@ -25,7 +26,8 @@ private:
 
 } // namespace
 
-Rotation rotationOf(const Rope& rope, std::span<const float> factors) {
+Rotation rotationOf(const Rope& rope, std::span<const float> ropeFreqs) {
+  const std::span<const float> factors = rope.factors ? ropeFreqs : std::span<const float>();
   Rotation out{rope.pairing, {}, 1};
   const YarnRamp ramp(rope);
   for (uint32_t i = 0; i < rope.dims / 2; ++i) {

@@ -14,7 +14,7 @@ struct Rotation {
   double magnitude = 1;
 };
 
-/// `factors` has dims / 2 values or none.
-Rotation rotationOf(const Rope& rope, std::span<const float> factors);
+/// `ropeFreqs`, of rope_freqs.weight, has dims / 2 values or none.
+Rotation rotationOf(const Rope& rope, std::span<const float> ropeFreqs);
 
 } // namespace mashbox::model

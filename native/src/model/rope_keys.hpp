@@ -1,0 +1,16 @@
+#pragma once
+
+#include "model/config.hpp"
+#include "model/keys.hpp"
+
+namespace mashbox::model {
+
+/// Most values of one head.
+inline constexpr uint32_t MostHeadLength = 1 << 12;
+
+/// The rope keys of layers without a window, for heads of the first layer's key length.
+Rope readRope(Keys& keys, const Config& config, RopePairing pairing);
+/// Those of sliding layers (rope.dimension_count_swa, rope.freq_base_swa), for heads of `keyLength` values; never scaled.
+Rope readSlidingRope(Keys& keys, uint32_t keyLength, double base, RopePairing pairing);
+
+} // namespace mashbox::model
