@@ -16,6 +16,7 @@ import type { PrefillProgress } from "../domain/Usage.ts"
 import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
 import type { EngineLogprobs } from "../engine/Logprobs.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
+import { usualReasoning } from "../prompt/Reasoning.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
@@ -62,6 +63,7 @@ export class Generation extends Context.Service<Generation, {
       const tokenizer = yield* Tokenizer
       const syntax = yield* detectSyntax(template)
 
+      const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
       const prompts = Prompts.make(template, tokenizer)
 
       const accept = Effect.fn("Generation.accept")(function*(request: GenerationRequest) {
@@ -91,7 +93,7 @@ export class Generation extends Context.Service<Generation, {
         if (request.prompt._tag === "Tokens" && request.prompt.tokens.some((token) => token >= tokenizer.size)) {
           return yield* new InvalidRequest({ message: `prompt: the vocabulary has ${tokenizer.size} tokens`, field: "prompt" })
         }
-        const { startsInReasoning, tokens } = yield* prompts.encode(request.prompt)
+        const { reasoning, tokens } = yield* prompts.encode(request.prompt)
         const { contextLength } = status.model
         if (tokens.length >= contextLength) {
           const field = promptField === "messages" ? {} : { field: promptField }
@@ -113,8 +115,9 @@ export class Generation extends Context.Service<Generation, {
         })
         const tickets = yield* inSpan("plan")(Effect.replicateEffect(admission.enter(request.tenant, request.session), choices))
 
-        const hasTools = request.prompt._tag === "Chat" && request.prompt.conversation.tools.length > 0
-        const tools = { syntax, newId: callId, parallel: request.parallelToolCalls ?? true }
+        const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
+        const parses = request.prompt._tag === "Chat" && (offered.length > 0 || syntax.marksReasoning === true)
+        const tools = { syntax, offered, newId: callId, parallel: request.parallelToolCalls ?? true }
 
         const attempt = (choice: number) => (sink: OutputSink) =>
           generate(
@@ -122,14 +125,15 @@ export class Generation extends Context.Service<Generation, {
             engineRequest(choice),
             (emit) =>
               new OutputPipeline({
-                decoder: tokenizer.decoder(options.showSpecial),
-                startsInReasoning,
+                decoder: tokenizer.decoder(options.showSpecial === true || request.prompt._tag !== "Chat" ? options.showSpecial : markers),
+                reasoning,
+                ...(template.reasoning === undefined ? {} : { format: template.reasoning }),
                 plain: request.prompt._tag !== "Chat",
                 stopStrings: request.stopStrings,
                 ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
                 ...(options.includeStop === undefined ? {} : { includeStop: options.includeStop }),
                 ...(options.topLogprobs === undefined ? {} : { trail: new TokenTrail(tokenizer.tokenBytes) }),
-                ...(hasTools ? { tools } : {}),
+                ...(parses ? { tools } : {}),
                 emit
               }),
             options,

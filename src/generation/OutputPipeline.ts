@@ -1,5 +1,7 @@
 import type { OutputEvent } from "../domain/OutputEvent.ts"
+import type { Tool } from "../domain/Tool.ts"
 import type { EngineLogprobs } from "../engine/Logprobs.ts"
+import type { ReasoningFormat, ReasoningState } from "../prompt/Reasoning.ts"
 import type { StreamDecoder } from "../tokenizer/Tokenizer.ts"
 import { ReasoningSplitter } from "./ReasoningSplitter.ts"
 import * as StopStrings from "./StopStrings.ts"
@@ -10,6 +12,8 @@ import type { ToolCallParser, ToolCallSyntax } from "./tools/ToolCallParser.ts"
 /** How tool calls are taken out of the text. */
 export interface ToolCallOptions {
   readonly syntax: ToolCallSyntax
+  /** Those that the request offers. */
+  readonly offered: ReadonlyArray<Tool>
   readonly newId: () => string
   /** False: the output ends with its first call. */
   readonly parallel: boolean
@@ -17,7 +21,10 @@ export interface ToolCallOptions {
 
 export interface OutputPipelineOptions {
   readonly decoder: StreamDecoder
-  readonly startsInReasoning: boolean
+  /** Where the prompt leaves the model. Default: in no reasoning. */
+  readonly reasoning?: ReasoningState
+  /** Default: as most models mark it. */
+  readonly format?: ReasoningFormat
   /** The output is no turn of a chat: reasoning tags in it are text. Default false. */
   readonly plain?: boolean
   readonly stopStrings: ReadonlyArray<string>
@@ -35,7 +42,8 @@ export interface OutputPipelineOptions {
 /** Token ids → text → reasoning and answer → tool calls and text → text up to its first stop string. One per attempt; nothing here waits. */
 export class OutputPipeline {
   private readonly decoder: StreamDecoder
-  private readonly splitter: ReasoningSplitter
+  /** Absent where the syntax of calls marks reasoning. */
+  private readonly splitter: ReasoningSplitter | undefined
   private readonly plain: boolean
   private readonly parser: ToolCallParser | undefined
   private readonly spacing: CallSpacing | undefined
@@ -65,15 +73,16 @@ export class OutputPipeline {
     this.trail = options.trail
     this.emit = options.emit
     const { tools } = options
-    if (tools !== undefined) {
-      this.spacing = new CallSpacing((text) => this.emitText(text))
-      this.parser = this.makeParser(tools, this.spacing)
-    }
+    const turnEndsInBreak = !this.plain && options.format?.turnEndsInBreak === true
+    if (tools !== undefined || turnEndsInBreak) this.spacing = new CallSpacing((text) => this.emitText(text), turnEndsInBreak)
+    if (tools !== undefined) this.parser = this.makeParser(tools)
     const { parser } = this
+    if (this.plain || tools?.syntax.marksReasoning === true) return
     this.splitter = new ReasoningSplitter(
-      options.startsInReasoning,
       (text) => parser === undefined ? this.text(text) : parser.push(text),
-      (text) => this.emit({ _tag: "Reasoning", text })
+      (text) => this.emit({ _tag: "Reasoning", text }),
+      options.reasoning,
+      options.format?.tags
     )
   }
 
@@ -88,11 +97,9 @@ export class OutputPipeline {
     this.count++
     const text = this.decoder.push(token)
     if (logprobs !== undefined) this.trail?.push(token, logprobs, text)
-    if (!this.plain) {
-      const reasoned = this.splitter.inReasoning
-      this.splitter.push(text)
-      if (reasoned || this.splitter.inReasoning) this.reasoningTokens++
-    } else if (text !== "") this.text(text)
+    const reasoned = this.inReasoning
+    this.take(text)
+    if (reasoned || this.inReasoning) this.reasoningTokens++
     return this.over
   }
 
@@ -101,28 +108,41 @@ export class OutputPipeline {
     if (this.over) return
     const last = this.decoder.end()
     this.trail?.pushRest(last)
-    if (!this.plain) {
-      this.splitter.push(last)
-      this.splitter.end()
-    } else if (last !== "") this.text(last)
+    this.take(last)
+    this.splitter?.end()
     this.parser?.end()
     if (this.over) return
     this.releaseHeld()
     this.spacing?.end()
   }
 
+  private get inReasoning(): boolean {
+    return this.splitter?.inReasoning ?? this.parser?.inReasoning ?? false
+  }
+
+  private take(text: string): void {
+    if (text === "") return
+    if (this.splitter !== undefined) this.splitter.push(text)
+    else if (this.parser !== undefined) this.parser.push(text)
+    else this.text(text)
+  }
+
   private makeStops() {
     return this.stopStrings.length === 0 ? undefined : StopStrings.make(this.stopStrings)
   }
 
-  private makeParser({ newId, parallel, syntax }: ToolCallOptions, spacing: CallSpacing): ToolCallParser {
+  private makeParser({ newId, offered, parallel, syntax }: ToolCallOptions): ToolCallParser {
+    const ids = new Set<string>()
     return syntax.parser({
       text: (text) => this.text(text),
-      start: (name) => {
+      reasoning: (text) => this.emit({ _tag: "Reasoning", text }),
+      start: (name, written) => {
         if (this.over) return
         this.releaseHeld()
-        spacing.call()
-        this.emit({ _tag: "ToolCall", index: this.calls++, id: newId(), name })
+        this.spacing?.call()
+        const id = written !== undefined && /^[\w-]{1,64}$/.test(written) && !ids.has(written) ? written : newId()
+        ids.add(id)
+        this.emit({ _tag: "ToolCall", index: this.calls++, id, name })
       },
       argument: (text) => {
         if (!this.over) this.emit({ _tag: "ToolArguments", index: this.calls - 1, text })
@@ -130,7 +150,7 @@ export class OutputPipeline {
       end: () => {
         this.endedByCall ||= !parallel
       }
-    })
+    }, offered)
   }
 
   /** Text that was held back for a stop string that does not come: what follows is no text. */

@@ -4,13 +4,13 @@ import { type TemplateError, UnsupportedFeature } from "../domain/Errors.ts"
 import type { Prompt, TextPrompt } from "../domain/GenerationRequest.ts"
 import type { ChatTemplate } from "../prompt/ChatTemplate.ts"
 import { infill } from "../prompt/Infill.ts"
+import { noReasoning, type ReasoningState, reasoningState } from "../prompt/Reasoning.ts"
 import { inSpan } from "../telemetry/Spans.ts"
 import type { RenderedPrompt, Tokenizer } from "../tokenizer/Tokenizer.ts"
 
 export interface EncodedPrompt {
   readonly tokens: Int32Array
-  /** The model goes on inside a reasoning block. */
-  readonly startsInReasoning: boolean
+  readonly reasoning: ReasoningState
 }
 
 /** What becomes of prompts before a model sees them. Asks nothing of the engine. */
@@ -38,7 +38,7 @@ export const make = (template: ChatTemplate["Service"], tokenizer: Tokenizer["Se
     switch (prompt._tag) {
       case "Chat": {
         const rendered = yield* inSpan("render")(template.render(prompt.conversation))
-        return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), startsInReasoning: template.startsInReasoning(rendered) }
+        return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), reasoning: reasoningState(rendered, template.reasoning) }
       }
       case "Text": {
         const rendered = textPrompt(prompt, tokenizer.specialTexts)
@@ -48,10 +48,10 @@ export const make = (template: ChatTemplate["Service"], tokenizer: Tokenizer["Se
             field: "suffix"
           })
         }
-        return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), startsInReasoning: false }
+        return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), reasoning: noReasoning }
       }
       case "Tokens":
-        return { tokens: Int32Array.from(prompt.tokens), startsInReasoning: false }
+        return { tokens: Int32Array.from(prompt.tokens), reasoning: noReasoning }
     }
   }),
   render: (conversation) => Effect.map(template.render(conversation), ({ text }) => text),

@@ -1,9 +1,4 @@
-/** Tags that models put around their reasoning, at the start of the output. */
-const tagPairs = [
-  ["<think>", "</think>"],
-  ["[THINK]", "[/THINK]"],
-  ["<seed:think>", "</seed:think>"]
-] as const
+import { noReasoning, type ReasoningState, type ReasoningTags, usualReasoning } from "../prompt/Reasoning.ts"
 
 const isLineBreak = (unit: string): boolean => unit === "\n" || unit === "\r"
 
@@ -29,11 +24,13 @@ const partialTagLength = (text: string, tag: string): number => {
 
 /**
  * Splits output into reasoning and text as it streams in. Reasoning is what stands between a pair of tags at the very start of the output,
- * without the line breaks at its ends; those after the closing tag are dropped. Reasoning that is blank is none. Later tags are text.
+ * without the line breaks at its ends; those after the closing tag are dropped, also where the prompt has that. Reasoning that is blank is none.
+ * Later tags are text.
  */
 export class ReasoningSplitter {
   private state: "start" | "reasoning" | "gap" | "text"
-  private closing: string = tagPairs[0][1]
+  private closing = ""
+  private readonly tags: ReadonlyArray<ReasoningTags>
   /** What may be the beginning of a tag. */
   private held = ""
   /** White space before it that may be dropped. */
@@ -42,8 +39,15 @@ export class ReasoningSplitter {
   private readonly onText: (text: string) => void
   private readonly onReasoning: (text: string) => void
 
-  constructor(startsInReasoning: boolean, onText: (text: string) => void, onReasoning: (text: string) => void) {
-    this.state = startsInReasoning ? "reasoning" : "start"
+  constructor(
+    onText: (text: string) => void,
+    onReasoning: (text: string) => void,
+    state: ReasoningState = noReasoning,
+    tags = usualReasoning.tags
+  ) {
+    this.state = state._tag === "Open" ? "reasoning" : state._tag === "Closed" ? "gap" : "start"
+    if (state._tag === "Open") this.closing = state.closing
+    this.tags = tags
     this.onText = onText
     this.onReasoning = onReasoning
   }
@@ -76,7 +80,7 @@ export class ReasoningSplitter {
     this.space += this.held.slice(0, this.held.length - body.length)
     this.held = body
     if (body === "") return
-    for (const [opening, closing] of tagPairs) {
+    for (const [opening, closing] of this.tags) {
       if (body.startsWith(opening)) {
         this.closing = closing
         this.held = body.slice(opening.length)

@@ -8,6 +8,7 @@ import { type Text, textOf } from "./jinja/MarkedText.ts"
 import { BudgetError, Protection } from "./jinja/Run.ts"
 import { JinjaError, type Value } from "./jinja/Values.ts"
 import { probe } from "./Probe.ts"
+import { probeReasoning, type ReasoningFormat } from "./Reasoning.ts"
 import { arrange, messageValue, type Preparation, toolValues } from "./TemplateInput.ts"
 
 export interface TemplateSource {
@@ -67,6 +68,7 @@ const ranges = (text: Text): RenderedPrompt["untrusted"] => {
 /** Renders conversations with one model's template. Its methods throw a JinjaError with a message of one line. */
 export class ChatRenderer {
   readonly preparation: Preparation
+  readonly reasoning: ReasoningFormat
   readonly #template: JinjaTemplate
   readonly #protection: Protection
   readonly #tokens: ReadonlyArray<readonly [string, Value]>
@@ -80,6 +82,14 @@ export class ChatRenderer {
     this.preparation = probe((messages, tools) => {
       try {
         return textOf(this.#run(messages, tools, [], 0, probeBudget))
+      } catch (cause) {
+        if (cause instanceof BudgetError) throw cause
+        return undefined
+      }
+    })
+    this.reasoning = probeReasoning((conversation) => {
+      try {
+        return this.render(conversation, 0).text
       } catch (cause) {
         if (cause instanceof BudgetError) throw cause
         return undefined

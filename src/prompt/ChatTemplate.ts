@@ -4,7 +4,7 @@ import { TemplateError } from "../domain/Errors.ts"
 import type { RenderedPrompt } from "../tokenizer/Tokenizer.ts"
 import { ChatRenderer, type TemplateSource } from "./ChatRenderer.ts"
 import { JinjaError } from "./jinja/Values.ts"
-import { startsInReasoning } from "./Reasoning.ts"
+import { type ReasoningFormat, startsInReasoning } from "./Reasoning.ts"
 
 export type { TemplateSource } from "./ChatRenderer.ts"
 
@@ -17,6 +17,8 @@ export class ChatTemplate extends Context.Service<ChatTemplate, {
   readonly render: (conversation: Conversation) => Effect.Effect<RenderedPrompt, TemplateError>
   /** True when the rendered prompt leaves a reasoning block open (the model starts inside `<think>`). */
   readonly startsInReasoning: (prompt: RenderedPrompt) => boolean
+  /** How the template marks reasoning; absent: as most do. */
+  readonly reasoning?: ReasoningFormat
 }>()("mashbox/prompt/ChatTemplate") {
   /** Parses and probes the template. Fails when there is none for this model or when it cannot be parsed. */
   static readonly make = (source: TemplateSource): Effect.Effect<ChatTemplate["Service"], TemplateError> =>
@@ -26,7 +28,8 @@ export class ChatTemplate extends Context.Service<ChatTemplate, {
           const now = yield* Clock.currentTimeMillis
           return yield* Effect.try({ try: () => renderer.render(conversation, now), catch: asTemplateError })
         }),
-        startsInReasoning
+        startsInReasoning,
+        reasoning: renderer.reasoning
       }))
 
   /** For a model that can only complete text: every chat is refused with this error. */

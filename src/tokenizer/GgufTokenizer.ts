@@ -32,6 +32,12 @@ export const make = (vocabulary: Vocabulary, options: Options = {}): Effect.Effe
     const cache = new SectionCache(cacheBytes)
     const pieces = new TokenPieces(vocabulary)
     const allPieces = new TokenPieces(vocabulary, true)
+    const chosenPieces = new WeakMap<ReadonlySet<string>, TokenPieces>()
+    const showing = (texts: ReadonlySet<string>) => {
+      const own = chosenPieces.get(texts) ?? new TokenPieces(vocabulary, texts)
+      chosenPieces.set(texts, own)
+      return own
+    }
     const tokenBytes: Array<Uint8Array | undefined> = []
     const textOf = (id: number | undefined) => id === undefined ? undefined : vocabulary.tokens[id]
 
@@ -66,7 +72,7 @@ export const make = (vocabulary: Vocabulary, options: Options = {}): Effect.Effe
           })
         }),
       tokenBytes: (token) => token in vocabulary.tokens ? tokenBytes[token] ??= allPieces.bytes(token) : noBytes,
-      decoder: (showSpecial = false) => new Utf8Stream(showSpecial ? allPieces : pieces),
+      decoder: (shown = false) => new Utf8Stream(shown === true ? allPieces : shown === false ? pieces : showing(shown)),
       endTokens: endTokens(vocabulary),
       bos: textOf(vocabulary.bosId),
       eos: textOf(vocabulary.eosId),

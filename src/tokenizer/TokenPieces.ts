@@ -8,13 +8,13 @@ const none = new Uint8Array()
 /** What each token of a vocabulary adds to the output, in bytes. */
 export class TokenPieces {
   readonly #vocabulary: Vocabulary
-  readonly #showSpecial: boolean
+  readonly #shown: boolean | ReadonlySet<string>
   readonly #texts: Array<string | undefined> = []
 
-  /** `showSpecial`: control and unknown tokens stand for their own text instead of nothing. */
-  constructor(vocabulary: Vocabulary, showSpecial = false) {
+  /** `shown`: control and unknown tokens stand for their own text instead of nothing, all of them or those with one of these texts. */
+  constructor(vocabulary: Vocabulary, shown: boolean | ReadonlySet<string> = false) {
     this.#vocabulary = vocabulary
-    this.#showSpecial = showSpecial
+    this.#shown = shown
   }
 
   bytes(id: number): Uint8Array {
@@ -23,7 +23,7 @@ export class TokenPieces {
     switch (this.#vocabulary.types[id]) {
       case TokenTypes.unknown:
       case TokenTypes.control:
-        return this.#showSpecial ? Buffer.from(token) : none
+        return this.#shown === true || (this.#shown !== false && this.#shown.has(token)) ? Buffer.from(token) : none
       case TokenTypes.userDefined:
         return Buffer.from(token)
       case TokenTypes.unused:

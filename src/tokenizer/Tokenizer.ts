@@ -15,8 +15,11 @@ export interface RenderedPrompt {
 export class Tokenizer extends Context.Service<Tokenizer, {
   /** Ids of a prompt. BOS is put first where the vocabulary wants one and the text does not begin with it. Long texts are encoded off the event loop. */
   readonly encode: (prompt: RenderedPrompt) => Effect.Effect<Int32Array>
-  /** A streaming decoder of output that continues a prompt: control tokens are silent or show as their text, text comes out in whole characters. */
-  readonly decoder: (showSpecial?: boolean) => StreamDecoder
+  /**
+   * A streaming decoder of output that continues a prompt: control tokens are silent or show as their text, all of them or those with one of
+   * these texts; text comes out in whole characters.
+   */
+  readonly decoder: (shown?: boolean | ReadonlySet<string>) => StreamDecoder
   /** Bytes that a token stands for, the same array every time: control tokens for their own text, byte tokens for their byte; none for an unknown id. */
   readonly tokenBytes: (token: number) => Uint8Array
   /** Tokens that end a turn (native.md's end-of-generation set). */

@@ -12,16 +12,19 @@ const withoutTrailing = (text: string): string => {
   return text.slice(0, end)
 }
 
-/** Text without the white space next to calls; what is left on both sides of one is joined by a line break. */
+/** Text without the white space next to calls, and without a last line break where that is no part of the text; what is left on both sides of a call is joined by a line break. */
 export class CallSpacing {
   readonly #emit: (text: string) => void
+  readonly #dropsBreak: boolean
   /** White space at the end of the text so far. */
   #space = ""
   #anyText = false
   #afterCall = false
 
-  constructor(emit: (text: string) => void) {
+  /** `dropsBreak`: a turn ends with a line break of the format's own. */
+  constructor(emit: (text: string) => void, dropsBreak = false) {
     this.#emit = emit
+    this.#dropsBreak = dropsBreak
   }
 
   text(text: string): void {
@@ -46,7 +49,8 @@ export class CallSpacing {
 
   /** The output is over. */
   end(): void {
-    if (this.#space !== "") this.#emit(this.#space)
+    const space = this.#dropsBreak && this.#space.endsWith("\n") ? this.#space.slice(0, -1) : this.#space
     this.#space = ""
+    if (space !== "" && !this.#afterCall) this.#emit(space)
   }
 }

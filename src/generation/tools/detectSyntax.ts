@@ -1,11 +1,9 @@
 import { Effect } from "effect"
 import type { Conversation } from "../../domain/Conversation.ts"
 import type { ChatTemplate } from "../../prompt/ChatTemplate.ts"
-import { hermes } from "./Hermes.ts"
+import { generic } from "./Generic.ts"
+import { syntaxes } from "./syntaxes.ts"
 import type { ToolCallSyntax } from "./ToolCallParser.ts"
-
-/** The first that matches is taken, and the first of all where none does. */
-const syntaxes: readonly [ToolCallSyntax, ...Array<ToolCallSyntax>] = [hermes]
 
 const tool = { name: "mbxtool", description: "mbxdescription", parameters: { type: "object", properties: { mbxkey: { type: "string" } } } }
 
@@ -22,9 +20,11 @@ const call: Conversation = {
 /** How a model with this chat template writes tool calls: as the template shows it an earlier one. */
 export const detectSyntax = (template: ChatTemplate["Service"]): Effect.Effect<ToolCallSyntax> =>
   template.render(call).pipe(
+    // A template without a place for tools may show calls all the same.
+    Effect.catch(() => template.render({ ...call, tools: [] })),
     Effect.map(({ text }) => {
       const shown = text.slice(Math.max(0, text.indexOf("mbxuser")))
-      return syntaxes.find((syntax) => syntax.matches(shown)) ?? syntaxes[0]
+      return syntaxes.find((syntax) => syntax.matches(shown)) ?? generic
     }),
-    Effect.catch(() => Effect.succeed(syntaxes[0]))
+    Effect.catch(() => Effect.succeed(generic))
   )

@@ -7,7 +7,7 @@ const run = (output: string, options: { readonly startsInReasoning?: boolean; re
   const events: Array<OutputEvent> = []
   const pipeline = new OutputPipeline({
     decoder: { push: (token) => token === 0 ? "" : String.fromCharCode(token), end: () => "" },
-    startsInReasoning: options.startsInReasoning ?? false,
+    reasoning: options.startsInReasoning === true ? { _tag: "Open", closing: "</think>" } : { _tag: "None" },
     stopStrings: options.stopStrings ?? [],
     emit: (event) => events.push(event)
   })

@@ -45,8 +45,8 @@ describe("Prompts", () => {
       const { prompts } = yield* start
       const conversation = { messages: [{ role: "user", content: "hi" } as const], tools: [], templateVariables: { enable_thinking: true } }
       assert.strictEqual(yield* prompts.render(conversation), "user:hi|<think>")
-      const { startsInReasoning, tokens } = yield* prompts.encode({ _tag: "Chat", conversation })
-      assert.isTrue(startsInReasoning)
+      const { reasoning, tokens } = yield* prompts.encode({ _tag: "Chat", conversation })
+      assert.deepStrictEqual(reasoning, { _tag: "Open", closing: "</think>" })
       assert.strictEqual(prompts.textOf(tokens), "user:hi|<think>")
     }))
 })

@@ -4,7 +4,11 @@ import { ReasoningSplitter } from "../../../src/generation/ReasoningSplitter.ts"
 const split = (pieces: ReadonlyArray<string>, startsInReasoning: boolean) => {
   let text = ""
   let reasoning = ""
-  const splitter = new ReasoningSplitter(startsInReasoning, (piece) => text += piece, (piece) => reasoning += piece)
+  const splitter = new ReasoningSplitter(
+    (piece) => text += piece,
+    (piece) => reasoning += piece,
+    startsInReasoning ? { _tag: "Open", closing: "</think>" } : undefined
+  )
   for (const piece of pieces) splitter.push(piece)
   splitter.end()
   return { text, reasoning }
@@ -52,7 +56,7 @@ describe("ReasoningSplitter", () => {
 
   it("hands text on at once when no tag is possible", () => {
     const seen: Array<string> = []
-    const splitter = new ReasoningSplitter(false, (piece) => seen.push(piece), () => {})
+    const splitter = new ReasoningSplitter((piece) => seen.push(piece), () => {})
     splitter.push("Hi")
     splitter.push(" <think")
     assert.deepStrictEqual(seen, ["Hi", " <think"])

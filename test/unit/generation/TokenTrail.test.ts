@@ -36,7 +36,7 @@ const run = (pieces: ReadonlyArray<string>, options: Options = {}) => {
   const events: Array<OutputEvent> = []
   const pipeline = new OutputPipeline({
     decoder: new Utf8Stream(vocabulary),
-    startsInReasoning: options.startsInReasoning ?? false,
+    reasoning: options.startsInReasoning === true ? { _tag: "Open", closing: "</think>" } : { _tag: "None" },
     stopStrings: options.stopStrings ?? [],
     ...options,
     trail: new TokenTrail((token) => vocabulary.bytes(token)),
