@@ -75,7 +75,9 @@ const Test missing{"config: what is missing is named", [] {
 }};
 
 const Test unsupported{"config: what this engine cannot run is unsupported, and named", [] {
-  refused(with([](auto& w) { w.u32("llama.expert_count", 8); }), ErrorKind::Unsupported, "llama.expert_count");
+  TinyModel dense = with([](auto& w) { w.u32("qwen2.expert_count", 8); });
+  dense.architecture = "qwen2";
+  refused(dense, ErrorKind::Unsupported, "qwen2.expert_count");
   refused(with([](auto& w) { w.u32("llama.attention.sliding_window", 512); }), ErrorKind::Unsupported, "llama.attention.sliding_window");
   refused(with([](auto& w) { w.f32("llama.logit_scale", 0.5f); }), ErrorKind::Unsupported, "llama.logit_scale");
   refused(with([](auto& w) { w.text("llama.rope.scaling.type", "longrope").f32("llama.rope.scaling.factor", 4); }), ErrorKind::Unsupported,

@@ -15,8 +15,8 @@ namespace mashbox {
 namespace {
 
 using cpu::ExpertChoice;
-using cpu::GatedActivation;
-using cpu::Gating;
+using model::Activation;
+using model::Gating;
 using quant::Type;
 using test::check;
 using test::Test;
@@ -70,7 +70,7 @@ std::vector<std::pair<uint32_t, double>> chooseByDefinition(const cpu::RouterRul
   double sum = 0, chosenTotal = 0;
   for (const uint32_t e : order) chosenTotal += std::exp(logits[e] - most);
   std::vector<std::pair<uint32_t, double>> chosen;
-  for (const uint32_t e : order) chosen.emplace_back(e, rule.gating == Gating::SoftmaxOfChosen ? std::exp(logits[e] - most) / chosenTotal : score[e]);
+  for (const uint32_t e : order) chosen.emplace_back(e, rule.gating == Gating::SoftmaxOfSelected ? std::exp(logits[e] - most) / chosenTotal : score[e]);
   for (const auto& [e, w] : chosen) sum += w;
   for (auto& [e, w] : chosen) w *= rule.scale / (rule.normalized ? std::max(sum, 6.103515625e-5) : 1);
   return chosen;
@@ -93,7 +93,7 @@ const Test routing{"experts: routing equals its definition for every gating, bia
   for (const cpu::Isa isa : test::availableTiers())
     for (int i = 0; i < 600; ++i) {
       cpu::RouterRule rule;
-      rule.gating = std::array{Gating::Softmax, Gating::Sigmoid, Gating::SoftmaxOfChosen}[random() % 3];
+      rule.gating = std::array{Gating::Softmax, Gating::Sigmoid, Gating::SoftmaxOfSelected}[random() % 3];
       rule.groups = std::array{1u, 1u, 2u, 4u}[random() % 4];
       rule.experts = rule.groups * (1 + random() % 40);
       rule.usedGroups = 1 + random() % rule.groups;
@@ -121,7 +121,7 @@ const Test ties{"experts: of equal scores the lower ids win", [] {
 }};
 
 const Test hostileLogits{"experts: NaN and infinite logits have a defined choice", [] {
-  for (const Gating gating : {Gating::Softmax, Gating::Sigmoid, Gating::SoftmaxOfChosen}) {
+  for (const Gating gating : {Gating::Softmax, Gating::Sigmoid, Gating::SoftmaxOfSelected}) {
     cpu::RouterRule rule{.gating = gating, .experts = 5, .used = 2, .normalized = true};
     const auto all = choose(rule, {NaN, NaN, NaN, NaN, NaN});
     check(ids(all) == std::vector<uint32_t>{0, 1} && all[0].weight == 0 && all[1].weight == 0, "nothing but NaN");
@@ -234,11 +234,11 @@ struct Stack {
   }
 };
 
-double activate(GatedActivation activation, double g, double u) {
+double activate(Activation activation, double g, double u) {
   switch (activation) {
-  case GatedActivation::Silu: return g / (1 + std::exp(-g)) * u;
-  case GatedActivation::Gelu: return 0.5 * g * (1 + std::tanh(0.7978845608028654 * g * (1 + 0.044715 * g * g))) * u;
-  case GatedActivation::ClampedSwish: g = std::min(g, 7.0); return g / (1 + std::exp(-1.702 * g)) * (std::clamp(u, -7.0, 7.0) + 1);
+  case Activation::Silu: return g / (1 + std::exp(-g)) * u;
+  case Activation::Gelu: return 0.5 * g * (1 + std::tanh(0.7978845608028654 * g * (1 + 0.044715 * g * g))) * u;
+  case Activation::Swiglu: g = std::min(g, 7.0); return g / (1 + std::exp(-1.702 * g)) * (std::clamp(u, -7.0, 7.0) + 1);
   }
   return 0;
 }
@@ -250,13 +250,13 @@ struct Shape {
 /// A random layer with its reference.
 struct Layer {
   Shape shape;
-  GatedActivation activation;
+  Activation activation;
   bool fused; ///< gate and up lie in one stack, gate rows first
   Stack gate, up, down;
   std::vector<Stack> sharedStacks;
   cpu::ExpertLayer view;
 
-  Layer(Shape shape, std::array<Type, 3> types, GatedActivation activation, bool fused, bool extras, Random& random)
+  Layer(Shape shape, std::array<Type, 3> types, Activation activation, bool fused, bool extras, Random& random)
       : shape(shape), activation(activation), fused(fused), gate(types[0], shape.experts, shape.feedForward * (fused ? 2 : 1), shape.width, extras, random),
         up(types[1], shape.experts, shape.feedForward, shape.width, extras, random), down(types[2], shape.experts, shape.width, shape.feedForward, extras, random) {
     view.rule = {.gating = Gating::Softmax, .experts = uint32_t(shape.experts), .used = uint32_t(shape.used), .normalized = true};
@@ -271,7 +271,7 @@ struct Layer {
     view.shared = {sharedStacks[0].matrices(), sharedStacks[1].matrices(), sharedStacks[2].matrices(), activation};
   }
 
-  static std::vector<double> forward(const Stack& gate, const Stack& up, size_t firstUp, const Stack& down, size_t e, GatedActivation activation, const std::vector<double>& x) {
+  static std::vector<double> forward(const Stack& gate, const Stack& up, size_t firstUp, const Stack& down, size_t e, Activation activation, const std::vector<double>& x) {
     const std::vector<double> gateIn = gate.operand(x), upIn = up.operand(x);
     std::vector<double> hidden(down.length);
     for (size_t i = 0; i < hidden.size(); ++i) hidden[i] = activate(activation, gate.product(e, i, gateIn), up.product(e, firstUp + i, upIn));
@@ -307,10 +307,10 @@ std::vector<float> run(const Layer& layer, const Inputs& inputs, size_t first, s
   const cpu::Kernels& kernels = cpu::kernels(isa);
   cpu::ThreadPool pool(threads);
   auto runner = test::expect(cpu::ExpertRunner::create(
-      {uint32_t(rows), uint32_t(shape.width), uint32_t(shape.used), uint32_t(shape.feedForward), uint32_t(shape.shared)}, kernels, pool));
+      {uint32_t(rows), uint32_t(shape.width), uint32_t(shape.experts), uint32_t(shape.used), uint32_t(shape.feedForward), uint32_t(shape.shared)}, kernels, pool));
   auto in = test::expect(cpu::Rows::create(uint32_t(rows), uint32_t(shape.width))), out = test::expect(cpu::Rows::create(uint32_t(rows), uint32_t(shape.width)));
-  std::copy_n(inputs.x.begin() + ptrdiff_t(first * shape.width), rows * shape.width, in.write());
-  std::fill_n(out.write(), rows * shape.width, base == 0 ? NaN : base);
+  std::copy_n(inputs.x.begin() + ptrdiff_t(first * shape.width), rows * shape.width, in.write(shape.width));
+  std::fill_n(out.write(shape.width), rows * shape.width, base == 0 ? NaN : base);
   std::vector<float> logits(inputs.logits.begin() + ptrdiff_t(first * shape.experts), inputs.logits.begin() + ptrdiff_t((first + rows) * shape.experts));
   runner.run(layer.view, uint32_t(rows), logits.data(), gated ? inputs.sharedGate.data() + first : nullptr, in, out, base != 0);
   return {out.data(), out.data() + rows * shape.width};
@@ -361,7 +361,7 @@ const Test products{"experts: products of every format equal a double reference,
     const bool super = types[0] == Type::Q4_K;
     for (int i = 0; i < (super ? 4 : 10); ++i) {
       const Shape shape = randomShape(random, super ? 256 : 64);
-      const auto activation = std::array{GatedActivation::Silu, GatedActivation::Gelu, GatedActivation::ClampedSwish}[random() % 3];
+      const auto activation = std::array{Activation::Silu, Activation::Gelu, Activation::Swiglu}[random() % 3];
       const bool fused = random() % 2, gated = random() % 2;
       const Layer layer(shape, types, activation, fused, random() % 2, random);
       compare(layer, 1 + random() % 12, gated, std::string(quant::format(types[0]).name) + "/" + quant::format(types[2]).name, random);
@@ -373,7 +373,7 @@ const Test oddWidths{"experts: float products of widths that are no multiple of 
   Random random(9);
   for (int i = 0; i < 12; ++i) {
     const Shape shape{5, 2, 1 + random() % 70, 1 + random() % 70, random() % 2 ? 1 + random() % 70 : 0};
-    const Layer layer(shape, {Type::F32, Type::F16, Type::F32}, GatedActivation::Silu, false, true, random);
+    const Layer layer(shape, {Type::F32, Type::F16, Type::F32}, Activation::Silu, false, true, random);
     compare(layer, 1 + random() % 20, true, "widths " + std::to_string(shape.width) + " and " + std::to_string(shape.feedForward), random);
   }
 }};
@@ -382,7 +382,7 @@ const Test independence{"experts: a row's result depends neither on the rows bes
   Random random(11);
   for (const cpu::Isa isa : test::availableTiers())
     for (const auto& types : {std::array{Type::F32, Type::F32, Type::F32}, {Type::Q4_0, Type::Q4_0, Type::Q8_0}, {Type::MXFP4, Type::MXFP4, Type::MXFP4}}) {
-      const Layer layer({6, 2, 320, 96, 64}, types, GatedActivation::Silu, false, true, random);
+      const Layer layer({6, 2, 320, 96, 64}, types, Activation::Silu, false, true, random);
       constexpr size_t Rows = 40;
       const Inputs inputs = randomInputs(layer.shape, Rows, random);
       const auto all = run(layer, inputs, 0, Rows, isa, 1, true);
@@ -396,7 +396,7 @@ const Test independence{"experts: a row's result depends neither on the rows bes
 
 const Test adding{"experts: may be added to what is there", [] {
   Random random(13);
-  const Layer layer({4, 2, 64, 32, 0}, {Type::F32, Type::F32, Type::F32}, GatedActivation::Silu, false, false, random);
+  const Layer layer({4, 2, 64, 32, 0}, {Type::F32, Type::F32, Type::F32}, Activation::Silu, false, false, random);
   const Inputs inputs = randomInputs(layer.shape, 9, random);
   const auto plain = run(layer, inputs, 0, 9, cpu::detectIsa(), 2, false), added = run(layer, inputs, 0, 9, cpu::detectIsa(), 2, false, 3);
   for (size_t i = 0; i < plain.size(); ++i) check(std::abs(added[i] - plain[i] - 3) < 1e-5);
@@ -404,7 +404,7 @@ const Test adding{"experts: may be added to what is there", [] {
 
 const Test nanRow{"experts: a row of NaN harms no other row", [] {
   Random random(17);
-  const Layer layer({5, 2, 64, 64, 64}, {Type::Q8_0, Type::Q8_0, Type::Q8_0}, GatedActivation::Silu, false, false, random);
+  const Layer layer({5, 2, 64, 64, 64}, {Type::Q8_0, Type::Q8_0, Type::Q8_0}, Activation::Silu, false, false, random);
   Inputs inputs = randomInputs(layer.shape, 6, random);
   const auto before = run(layer, inputs, 0, 6, cpu::detectIsa(), 2, false);
   std::fill_n(inputs.x.begin() + 64, 64, NaN);

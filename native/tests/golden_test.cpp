@@ -99,6 +99,18 @@ const Test llamaPlain{"golden: llama-plain (width 96, 3 heads on 1, tied output)
 const Test qwen2{"golden: qwen2 (biases)", [] { checkFamily("qwen2"); }};
 const Test qwen3{"golden: qwen3 (head norms, heads wider than the model)", [] { checkFamily("qwen3"); }};
 
+/// Quantized files alone, where the folder has no model in F32.
+void checkVariants(const std::string& name) {
+  const Folder folder(name);
+  for (const cpu::Isa isa : testedTiers())
+    for (const Json& variant : folder.golden["variants"].list())
+      checkVariant({folder.path / variant["file"].string(), folder.path / variant["logits"].string()}, variant, folder.width, isa);
+}
+
+const Test qwen3moe{"golden: qwen3moe (experts, normalised)", [] { checkFamily("qwen3moe"); }};
+const Test qwen3moeK{"golden: qwen3moe-k (stacks in Q4_K and Q6_K)", [] { checkVariants("qwen3moe-k"); }};
+const Test qwen2moe{"golden: qwen2moe (experts, not normalised, shared expert with a gate)", [] { checkFamily("qwen2moe"); }};
+
 void checkQuant(const std::string& file) {
   const auto model = test::golden("quants/" + file);
   const Folder folder("quants");

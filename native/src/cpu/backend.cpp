@@ -1,6 +1,7 @@
 #include "cpu/backend.hpp"
 
 #include "cpu/backend_attend.hpp"
+#include "cpu/backend_experts_layer.hpp"
 #include "cpu/backend_rows.hpp"
 #include "cpu/backend_weights.hpp"
 #include "cpu/tiers.hpp"
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace mashbox::cpu {
@@ -187,7 +189,15 @@ public:
                    weights_.vector(call.keyNorm), weights_.vector(call.sinks), call.epsilon, out});
   }
 
-  void experts(const model::ExpertsCall&) override { std::abort(); }
+  void experts(const model::ExpertsCall& call) override {
+    const model::ExpertsWeights& weights = call.weights;
+    project(call.rows, call.routerIn, std::array{weights.router.into(routerLogits_)});
+    const bool gated = weights.sharedRouter.weight != Weight::None;
+    if (gated) project(call.rows, call.in, std::array{weights.sharedRouter.into(sharedLogits_)});
+    experts_->run(expertLayer(call.experts, weights, weights_), call.rows, buffer(routerLogits_).data(), gated ? buffer(sharedLogits_).data() : nullptr,
+                  buffer(call.in), buffer(call.out), call.add);
+  }
+
   void deltaNet(const model::DeltaNetCall&) override { std::abort(); }
 
   void selectRows(std::span<const uint32_t> rows, Buffer in, Buffer out) override {
@@ -216,6 +226,20 @@ public:
     });
     for (size_t row = 0; row < rows; ++row) std::fill(out + row * width + tokens, out + (row + 1) * width, -std::numeric_limits<float>::infinity());
     return std::span<const float>(out, rows * width);
+  }
+
+  /// Scratch memory of the layers with experts.
+  Result<void> prepareExperts(const ExpertCapacity& capacity) {
+    if (capacity.used == 0) return {};
+    auto runner = ExpertRunner::create(capacity, kernels_, pool_);
+    if (!runner) return runner.error();
+    experts_ = std::move(*runner);
+    const auto router = allocate(capacity.experts), shared = allocate(1);
+    if (!router) return router.error();
+    if (!shared) return shared.error();
+    routerLogits_ = *router;
+    sharedLogits_ = *shared;
+    return {};
   }
 
 private:
@@ -270,6 +294,8 @@ private:
   const uint32_t batchRows_;
   ThreadPool pool_;
   Attender attender_;
+  std::optional<ExpertRunner> experts_;
+  Buffer routerLogits_{}, sharedLogits_{};
   std::vector<std::vector<float>> addTiles_; ///< one per worker
   std::vector<Rows> buffers_;
   std::vector<int32_t> tokens_;
@@ -280,7 +306,9 @@ private:
 Result<std::unique_ptr<model::Backend>> CpuDevice::open(const model::BackendShape& shape) const {
   auto cache = KvCache::create(Attender::cacheLayers(shape), shape.kvType == model::KvType::F16, shape.blocks, kernels_);
   if (!cache) return cache.error();
-  return std::unique_ptr<model::Backend>(std::make_unique<CpuBackend>(*this, shape, std::move(*cache), threads_));
+  auto backend = std::make_unique<CpuBackend>(*this, shape, std::move(*cache), threads_);
+  if (auto prepared = backend->prepareExperts(expertCapacity(shape)); !prepared) return prepared.error();
+  return std::unique_ptr<model::Backend>(std::move(backend));
 }
 
 } // namespace

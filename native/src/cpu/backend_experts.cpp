@@ -6,6 +6,8 @@
 namespace mashbox::cpu {
 namespace {
 
+using model::Activation;
+
 /// Hidden values are handed out in units of the 8-bit block, so that who computes them can also quantize them.
 constexpr size_t HiddenUnit = 32, OutputUnit = 16;
 /// Outputs of one expert pass through a tile of this width before they are added up.
@@ -41,17 +43,11 @@ Activations rowsOf(const Activations& x, size_t first, size_t rows) {
 float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 
 /// out = activation(out, up)
-void activate(GatedActivation activation, const Kernels& kernels, float* out, float* up, size_t count) {
+void activate(Activation activation, const Kernels& kernels, float* out, float* up, size_t count) {
   switch (activation) {
-  case GatedActivation::Silu: return kernels.siluMul(out, up, out, count);
-  case GatedActivation::Gelu: {
-    for (size_t i = 0; i < count; ++i) {
-      const float g = out[i];
-      out[i] = 0.5f * g * (1 + std::tanh(0.79788456080286535588f * g * (1 + 0.044715f * g * g))) * up[i];
-    }
-    return;
-  }
-  case GatedActivation::ClampedSwish: {
+  case Activation::Silu: return kernels.siluMul(out, up, out, count);
+  case Activation::Gelu: return kernels.geluMul(out, up, out, count);
+  case Activation::Swiglu: {
     // g · sigmoid(a g) · (u + 1) = silu(a g) · (u + 1) / a
     constexpr float Limit = 7, Slope = 1.702f;
     for (size_t i = 0; i < count; ++i) {
@@ -129,7 +125,7 @@ void ExpertRunner::run(const ExpertLayer& layer, uint32_t rows, float* logits, c
   });
 
   const size_t width = layer.routed.down.rows, outputUnits = unitsOf(width, OutputUnit);
-  float* const to = out.write();
+  float* const to = out.write(width);
   const size_t outputBytes = OutputUnit * layer.routed.down.rowBytes * tasks_.size();
   pool_->parallelFor(outputUnits, grain(outputUnits, outputBytes, rows), [&](size_t begin, size_t end, unsigned worker) {
     float* const tile = tiles_.as<float>() + worker * capacity_.batchRows * TileWidth;

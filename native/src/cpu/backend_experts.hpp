@@ -5,6 +5,7 @@
 #include "cpu/backend_rows.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/thread_pool.hpp"
+#include "model/activation.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,13 +25,10 @@ struct ExpertMatrices {
   const float* scale = nullptr; ///< one per expert
 };
 
-/// What happens between the first two matrices and the third: `ClampedSwish` is gpt-oss': min(g, 7) · sigmoid(1.702 min(g, 7)) · (clamp(u, ±7) + 1).
-enum class GatedActivation { Silu, Gelu, ClampedSwish };
-
 /// down(activation(gate x, up x)) of every expert.
 struct GatedExperts {
   ExpertMatrices gate, up, down;
-  GatedActivation activation = GatedActivation::Silu;
+  model::Activation activation = model::Activation::Silu;
 
   bool present() const { return gate.data != nullptr; }
 };
@@ -44,7 +42,7 @@ struct ExpertLayer {
 /// Sizes of what one context's layers need at most.
 struct ExpertCapacity {
   uint32_t batchRows = 0, width = 0;
-  uint32_t used = 0, feedForward = 0, sharedFeedForward = 0;
+  uint32_t experts = 0, used = 0, feedForward = 0, sharedFeedForward = 0;
 };
 
 /// Rows of scratch memory with their 8-bit form beside them; their length may differ from use to use.

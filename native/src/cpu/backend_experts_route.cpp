@@ -8,6 +8,8 @@
 namespace mashbox::cpu {
 namespace {
 
+using model::Gating;
+
 constexpr float Lowest = -std::numeric_limits<float>::infinity();
 /// The least sum by which weights are divided: the smallest normal half.
 constexpr float LeastSum = 6.103515625e-5f;
@@ -85,7 +87,7 @@ void chooseExperts(const RouterRule& rule, const Kernels& kernels, float* logits
   const std::span<ExpertChoice> chosen(out, rule.used);
   std::sort(chosen.begin(), chosen.end(), [](const ExpertChoice& a, const ExpertChoice& b) { return a.expert < b.expert; });
   for (ExpertChoice& choice : chosen) choice.weight = logits[choice.expert];
-  if (rule.gating == Gating::SoftmaxOfChosen) {
+  if (rule.gating == Gating::SoftmaxOfSelected) {
     float max = Lowest, sum = 0;
     for (const ExpertChoice& choice : chosen) max = std::max(max, choice.weight);
     for (ExpertChoice& choice : chosen) sum += choice.weight = max == Lowest ? 0 : std::exp(choice.weight - max);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cpu/kernels.hpp"
+#include "model/experts.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +10,9 @@
 
 namespace mashbox::cpu {
 
-/// What turns a row of router logits into scores.
-enum class Gating { Softmax, Sigmoid, SoftmaxOfChosen };
-
 /// How one row chooses among experts and what weight each of them gets.
 struct RouterRule {
-  Gating gating = Gating::Softmax;
+  model::Gating gating = model::Gating::Softmax;
   uint32_t experts = 0, used = 0;    ///< 1 ≤ used ≤ experts
   uint32_t groups = 1, usedGroups = 1; ///< only experts of the best groups are chosen; `groups` divides `experts`
   bool normalized = false;           ///< the weights of a row add up to 1 (before `scale`)

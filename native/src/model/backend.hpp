@@ -68,6 +68,7 @@ struct DeltaNetCall; ///< model/delta_net_weights.hpp
 struct BackendShape {
   uint32_t batchRows;
   uint32_t blocks; ///< of kv::BlockTokens tokens
+  uint32_t width; ///< of the residual stream
   std::span<const LayerConfig> layers; ///< outlive the backend
   KvType kvType;
   std::vector<Rotation> rotations; ///< of Config::ropes

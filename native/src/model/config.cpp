@@ -40,6 +40,8 @@ Result<Config> readConfig(const gguf::File& file) {
   config.architecture = keys.architecture();
   family->map(keys, config);
   refuseUnseenKeys(keys);
+  for (const LayerConfig& layer : config.layers)
+    if (layer.feedForward == 0 && !layer.experts) keys.fail(ErrorKind::Invalid, "feed_forward_length", "a layer without experts has a feed-forward of width 0");
   if (keys.error()) return *keys.error();
 
   const auto tokens = file.requireStrings("tokenizer.ggml.tokens");

@@ -6,14 +6,35 @@
 
 namespace mashbox::model {
 
-/// The tensors of a layer's experts by their part.
+/// One matrix per expert: the outputs of expert e are scale[e] · W x + bias. In a fused stack several parts lie behind each other:
+/// the rows of this one begin at `firstRow` of every expert.
+struct ExpertStack {
+  const gguf::Tensor* weight = nullptr; ///< {inputs, outputs of all parts, count}
+  const gguf::Tensor* bias = nullptr;   ///< {outputs of all parts, count}, F32; may be null
+  const gguf::Tensor* scale = nullptr;  ///< {count}; may be null
+  uint32_t firstRow = 0;
+};
+
+/// The tensors of a layer's experts by their part. What a layer does not have is null.
 struct ExpertsTensors {
-  Linear router; ///< {width, count}
+  Linear router;                                ///< {width, count}
+  const gguf::Tensor* selectionBias = nullptr;  ///< {count}
+  ExpertStack gate, up, down;
+  Linear sharedGate, sharedUp, sharedDown;
+  Linear sharedRouter;                          ///< {width, 1}: the logit by which the shared expert's output is weighed
 };
 
 /// The same on a device.
+struct PlacedStack {
+  Weight weight = Weight::None, bias = Weight::None, scale = Weight::None;
+  uint32_t firstRow = 0;
+};
+
 struct ExpertsWeights {
   PlacedLinear router;
+  Weight selectionBias = Weight::None;
+  PlacedStack gate, up, down;
+  PlacedLinear sharedGate, sharedUp, sharedDown, sharedRouter;
 };
 
 /// `block` is "blk.N.".

@@ -13,7 +13,9 @@ namespace {
 constexpr Family Families[] = {
     {"llama", mapLlama},
     {"qwen2", mapQwen2},
+    {"qwen2moe", mapQwen2Moe},
     {"qwen3", mapQwen3},
+    {"qwen3moe", mapQwen3Moe},
 };
 
 // Bounds that no model comes near and that keep every product of sizes inside 64 bits.
@@ -70,7 +72,10 @@ void mapTransformer(Keys& keys, Config& config, RopePairing pairing) {
   if (!keys.has("context_length")) keys.fail(ErrorKind::Invalid, "context_length", "the key is missing");
   config.contextLength = keys.countOr("context_length", std::numeric_limits<uint32_t>::max(), 1);
   config.width = keys.count("embedding_length", MostWidth);
-  const auto feedForward = keys.countsPerLayer("feed_forward_length", blocks, MostWidth);
+  // Where all layers have experts, the width of a dense feed-forward may be missing or 0.
+  const bool experts = keys.file().find(keys.name("expert_feed_forward_length")) != nullptr;
+  const auto feedForward = keys.has("feed_forward_length") || !experts ? keys.countsPerLayer("feed_forward_length", blocks, MostWidth, experts ? 0 : 1)
+                                                                       : std::vector<uint32_t>(blocks);
   for (uint32_t i = 0; i < layers; ++i) config.layers[i].feedForward = feedForward[i];
   config.epsilon = static_cast<float>(keys.positive("attention.layer_norm_rms_epsilon"));
   mapHeads(keys, blocks, config);

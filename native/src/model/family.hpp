@@ -29,6 +29,8 @@ template <class Change> void forAttention(Config& config, const Change& change) 
 
 void mapLlama(Keys& keys, Config& config);
 void mapQwen2(Keys& keys, Config& config);
+void mapQwen2Moe(Keys& keys, Config& config);
 void mapQwen3(Keys& keys, Config& config);
+void mapQwen3Moe(Keys& keys, Config& config);
 
 } // namespace mashbox::model

@@ -9,7 +9,7 @@ namespace {
 
 /// Widths of the buffers: the largest that any layer needs.
 struct Widths {
-  uint64_t query = 0, key = 0, value = 0, attentionGate = 0, mixed = 0, feedForward = 0, branch = 0, sides = 0, perLayer = 0, perLayerGate = 0;
+  uint64_t query = 0, key = 0, value = 0, attentionGate = 0, mixed = 0, feedForward = 0, branch = 0, sides = 0, experts = 0, perLayer = 0, perLayerGate = 0;
 
   explicit Widths(const Config& config) {
     const auto atLeast = [](uint64_t& width, uint64_t needed) { width = std::max(width, needed); };
@@ -26,6 +26,8 @@ struct Widths {
       if (const auto& d = layer.deltaNet) atLeast(mixed, uint64_t{d->valueHeads} * d->valueLength);
       atLeast(feedForward, layer.feedForward);
       if (layer.feedForward && layer.experts) atLeast(sides, config.width);
+      // Every row once per expert that it uses, the hidden values with their gates, and the router's logits.
+      if (const auto& e = layer.experts) atLeast(experts, uint64_t{e->used} * (config.width + 2 * uint64_t{e->width}) + 2 * uint64_t{e->sharedWidth} + e->count);
     }
     if (config.sandwichNorms || sides || config.perLayerWidth) branch = config.width;
     perLayer = uint64_t{config.perLayerWidth} * config.layers.size();
@@ -64,7 +66,7 @@ Result<Forward> Forward::create(const Config& config, const Weights& weights, Ba
 
 uint64_t Forward::valuesPerRow(const Config& config) {
   const Widths w(config);
-  return 2 * uint64_t{config.width} + w.query + w.key + w.value + w.attentionGate + w.mixed + 2 * w.feedForward + w.branch + 2 * w.sides + w.perLayer +
+  return 2 * uint64_t{config.width} + w.query + w.key + w.value + w.attentionGate + w.mixed + 2 * w.feedForward + w.branch + 2 * w.sides + w.experts + w.perLayer +
          w.perLayerGate;
 }
 

@@ -35,7 +35,7 @@ Result<std::shared_ptr<const Model>> Model::load(const LoadOptions& options) {
 const Config& Model::config() const { return impl_->config; }
 
 BackendShape Model::Impl::shape(const ContextOptions& options, uint32_t blocks) const {
-  return {options.batchTokens, blocks, config.layers, options.kvType, rotations};
+  return {options.batchTokens, blocks, config.width, config.layers, options.kvType, rotations};
 }
 
 MemoryPlan Model::plan(const ContextOptions& options) const {
