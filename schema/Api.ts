@@ -26,6 +26,7 @@ import {
   ResponsesRequest,
   ResponseStreamEvent
 } from "./openai/Responses.ts"
+import { ResponseCreate, SocketEvent } from "./openai/ResponsesSocket.ts"
 
 /** Summary, description and what each status of a route means. Only health is open to everybody. */
 const describe = (summary: string, description: string, statuses: Readonly<Record<number, string>> = { 200: "OK" }) =>
@@ -36,7 +37,8 @@ const describe = (summary: string, description: string, statuses: Readonly<Recor
       ...operation,
       ...(statuses === healthStatuses ? { security } : {}),
       responses: Object.fromEntries(
-        Object.entries<object>(operation["responses"]).map((
+        // What an endpoint without a success gets; no route answers it.
+        Object.entries<object>(operation["responses"]).filter(([status]) => status !== "204").map((
           [status, response]
         ) => [status, { ...response, description: statuses[Number(status)] ?? "OK" }])
       )
@@ -175,10 +177,21 @@ class ResponsesGroup extends HttpApiGroup.make("responses", { topLevel: true }).
     "OpenAI Responses with function, custom and namespace tools, reasoning and streaming, for Codex. A response is kept in memory (in a file with --responses-db), as one of the newest of its tenant, unless store is false.",
     { ...failures, 404: `${failures[404]} Or a previous_response_id that is not stored, code previous_response_not_found.` }
   )),
-  HttpApiEndpoint.get("responsesSocket", "/v1/responses", { error: [failure(405), failure(426)] }).annotateMerge(describe(
+  HttpApiEndpoint.get("responsesSocket", "/v1/responses", {
+    success: SocketEvent.pipe(HttpApiSchema.status(101)),
+    error: [failure(400), failure(401), failure(403), failure(405), failure(426), failure(503)]
+  }).annotateMerge(describe(
     "Responses over WebSocket",
-    "Not spoken: clients that ask for it are sent back to POST.",
-    { 405: "Responses are not listed.", 426: "Use POST /v1/responses with stream." }
+    "With --websocket, an upgrade to a WebSocket (Upgrade: websocket, version 13). Each message of the client is a ResponseCreate: a Responses request with type response.create. Each message of the server is a ResponsesSocketEvent: the events of the response as POST streams them, or an error, after which the connection goes on. Requests of one stream_id are answered one after the other, and those of different ones at the same time, at most 16; up to 64 may wait or run, and 32 names may be used. A previous_response_id may also be the newest response of a stream_id of this connection where that was not stored (store: false). A binary message ends the connection with code 1003, one that is too large with 1009, an hour or the end of the server with 1001.",
+    {
+      101: "Upgraded. The body stands for each of the server's messages.",
+      400: "The upgrade is not one of the WebSocket protocol.",
+      401: failures[401],
+      403: failures[403],
+      405: "Responses are not listed: GET without an upgrade.",
+      426: "Off (without --websocket): use POST /v1/responses with stream. Or an upgrade to something else than WebSocket version 13.",
+      503: "The server is shutting down."
+    }
   )),
   HttpApiEndpoint.post("countInputTokens", "/v1/responses/input_tokens", {
     payload: InputTokensRequest,
@@ -324,7 +337,10 @@ const withoutClosedObjects = (node: Record<string, unknown>): Record<string, unk
 }
 
 /** Every route of the server; `schema/openapi.json` is generated from it. */
-export class Api extends HttpApi.make("mashbox").add(OpenAiGroup, ResponsesGroup, AnthropicGroup, UtilityGroup, MashboxGroup).annotateMerge(
+export class Api extends HttpApi.make("mashbox").add(OpenAiGroup, ResponsesGroup, AnthropicGroup, UtilityGroup, MashboxGroup).annotate(
+  HttpApi.AdditionalSchemas,
+  [ResponseCreate]
+).annotateMerge(
   OpenApi.annotations({
     title: "mashbox server",
     version: "0.1.0",

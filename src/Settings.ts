@@ -23,6 +23,8 @@ export interface SettingsValue {
   readonly corsOrigins: ReadonlyArray<string>
   /** Names that the model answers to beside its own. */
   readonly aliases: ReadonlyArray<string>
+  /** Whether Responses are also served over WebSocket. */
+  readonly websocket: boolean
 }
 
 /** What holds where nothing is said. */
@@ -38,7 +40,8 @@ export const defaults: Omit<SettingsValue, "model"> = {
   apiKeyFile: undefined,
   apiKey: undefined,
   corsOrigins: [],
-  aliases: []
+  aliases: [],
+  websocket: false
 }
 
 /** A setting that cannot be used; `setting` is its name as a flag, without the dashes. */
@@ -69,6 +72,13 @@ const alias = Schema.String.check(Schema.isPattern(/^[\w.:/@+-]{1,128}$/)).annot
   expected: "a model name of letters, digits and . _ : / @ + -"
 })
 
+const toggle = Schema.Literals(["true", "on", "yes", "1", "false", "off", "no", "0"]).annotate({ expected: "true or false" }).pipe(
+  Schema.decodeTo(Schema.Boolean, {
+    decode: SchemaGetter.transform((text) => text === "true" || text === "on" || text === "yes" || text === "1"),
+    encode: SchemaGetter.transform((on: boolean) => on ? "true" as const : "false" as const)
+  })
+)
+
 /** Every setting by the name it has as a flag; in the environment it is MASHBOX_NAME. */
 export const fields = {
   model: Schema.NonEmptyString,
@@ -83,7 +93,8 @@ export const fields = {
   "api-key-file": Schema.NonEmptyString,
   "api-key": Schema.NonEmptyString,
   "cors-origin": list(origin),
-  alias: list(alias)
+  alias: list(alias),
+  websocket: toggle
 } as const
 
 export type Name = keyof typeof fields
@@ -133,7 +144,8 @@ export const resolve = Effect.fnUntraced(function*(sources: {
     apiKeyFile: yield* read("api-key-file", provider),
     apiKey: yield* read("api-key", provider),
     corsOrigins: (yield* read("cors-origin", provider)) ?? defaults.corsOrigins,
-    aliases: (yield* read("alias", provider)) ?? defaults.aliases
+    aliases: (yield* read("alias", provider)) ?? defaults.aliases,
+    websocket: (yield* read("websocket", provider)) ?? defaults.websocket
   }
   return value
 })

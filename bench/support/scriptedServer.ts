@@ -64,7 +64,8 @@ const program = Effect.gen(function*() {
       apiKeyFile: undefined,
       apiKey: undefined,
       corsOrigins: [],
-      aliases: []
+      aliases: [],
+      websocket: true
     }))
   )
   const context = yield* Layer.build(

@@ -52,6 +52,10 @@ const flags = {
     Flag.withDescription("Name that the model also answers to; repeat it or separate with commas"),
     Flag.atLeast(1),
     Flag.optional
+  ),
+  websocket: Flag.Boolean("websocket").pipe(
+    Flag.withDescription("Serve Responses over WebSocket as well (off): GET /v1/responses with an upgrade, as Codex asks for it"),
+    Flag.optional
   )
 }
 
@@ -129,7 +133,7 @@ export const run = Command.make(
   Effect.fnUntraced(function*({ config, ...given }) {
     const file = yield* readConfigFile(Option.getOrUndefined(config), process.env)
     const settings = yield* Settings.resolve({
-      flags: Record.getSomes<string, string | number | ReadonlyArray<string>>(given),
+      flags: Record.getSomes<string, string | number | boolean | ReadonlyArray<string>>(given),
       environment: process.env,
       file,
       defaultModel: bundledModel

@@ -2,7 +2,8 @@ import type { ErrorBody } from "../../schema/openai/Common.ts"
 import type { EngineError, GenerationError, RequestRefused } from "../domain/Errors.ts"
 import type { ErrorDialect, WireError } from "./WireError.ts"
 
-interface Details {
+/** An error in OpenAI's terms. */
+export interface Details {
   readonly status: number
   readonly type: "invalid_request_error" | "authentication_error" | "permission_error" | "not_found_error" | "unavailable" | "server_error"
   readonly message: string
@@ -64,7 +65,7 @@ const refusedDetails = (error: RequestRefused): Details => {
   return { status, type, code, message: error.message, headers }
 }
 
-const details = (error: GenerationError | RequestRefused): Details => {
+export const details = (error: GenerationError | RequestRefused): Details => {
   switch (error._tag) {
     case "RequestRefused":
       return refusedDetails(error)
@@ -115,7 +116,8 @@ const details = (error: GenerationError | RequestRefused): Details => {
   }
 }
 
-const body = (error: Details, requestId?: string): ErrorBody => ({
+/** The error as a body; `requestId` is the id of the response that it ends. */
+export const errorBody = (error: Details, requestId?: string): ErrorBody => ({
   error: {
     message: error.message,
     type: error.type,
@@ -131,12 +133,12 @@ export const errorMessage = (error: GenerationError | RequestRefused): string =>
 /** The error as an HTTP answer. */
 export const encode = (error: GenerationError | RequestRefused): WireError => {
   const wire = details(error)
-  return { status: wire.status, headers: wire.headers ?? {}, body: JSON.stringify(body(wire)) }
+  return { status: wire.status, headers: wire.headers ?? {}, body: JSON.stringify(errorBody(wire)) }
 }
 
 /** The error as the event that ends a stream; `requestId` is the response's id. */
 export const frame = (error: GenerationError | RequestRefused, requestId: string): string =>
-  `data: ${JSON.stringify(body(details(error), requestId))}\n\n`
+  `data: ${JSON.stringify(errorBody(details(error), requestId))}\n\n`
 
 /** OpenAI's error shape. */
 export const dialect: ErrorDialect = { encode }

@@ -2,6 +2,7 @@ import type { OutputItem, ResponseObject } from "../../schema/openai/Responses.t
 import type { GenerationError, RequestRefused } from "../domain/Errors.ts"
 import type { TokenLogprobs } from "../domain/Logprobs.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
+import type { Usage } from "../domain/Usage.ts"
 import { CustomToolInput } from "./CustomToolInput.ts"
 import type { EventFraming } from "./EventFraming.ts"
 import { errorMessage } from "./OpenAiError.ts"
@@ -100,6 +101,13 @@ export class ResponseStream implements StreamEncoder {
       case "Finish":
         return this.finish(event)
     }
+  }
+
+  /** Ends a response that was only to be prepared. */
+  prepared(usage: Usage): string {
+    const state: ResponseState = { status: "completed", output: [], usage: wireUsage(usage) }
+    this.options.onEnd(responseObject(this.options.head, state))
+    return this.terminal("response.completed", state)
   }
 
   error(error: GenerationError | RequestRefused): string {

@@ -122,10 +122,15 @@ const parseInSlices = Effect.fnUntraced(function*(bytes: Uint8Array) {
   }
 })
 
+const largeObject = (bytes: Uint8Array) => Effect.flatMap(parseInSlices(bytes), (body) => Effect.fromResult(objectOf(body)))
+
+/** The object of a JSON text that is as good as a request body. */
+export const wireObjectOf = (text: string) => text.length > largeBytes ? largeObject(Buffer.from(text)) : Effect.fromResult(parse(text))
+
 /** The object of a JSON request body. */
 export const wireObject = Effect.gen(function*() {
   const bytes = yield* jsonBytes
-  if (bytes.length > largeBytes) return yield* Effect.fromResult(objectOf(yield* parseInSlices(bytes)))
+  if (bytes.length > largeBytes) return yield* largeObject(bytes)
   const text = yield* Effect.try({
     try: () => utf8.decode(bytes),
     catch: () => new InvalidRequest({ message: "The request body is not valid UTF-8.", field: null })

@@ -1,7 +1,10 @@
 import { type IncomingMessage, Server as HttpServer, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Node's server, except that closing it ends every connection as soon as no request runs on it, also those that never had one. */
+/**
+ * Node's server, except that closing it ends every connection as soon as no request runs on it, also those that never had one. One that was
+ * upgraded is its protocol's to end: "draining" tells of the close.
+ */
 export class DrainingServer extends HttpServer {
   private readonly running = new Map<Socket, number>()
   private draining = false
@@ -19,10 +22,18 @@ export class DrainingServer extends HttpServer {
         if (this.draining) this.endUnused(request.socket)
       })
     })
+    this.on("upgrade", ({ socket }: IncomingMessage) => {
+      this.count(socket, 1)
+      socket.once("finish", () => {
+        this.count(socket, -1)
+        if (this.draining) this.endUnused(socket)
+      })
+    })
   }
 
   override close(callback?: (error?: Error) => void): this {
     this.draining = true
+    this.emit("draining")
     super.close(callback)
     for (const socket of this.running.keys()) this.endUnused(socket)
     return this

@@ -115,6 +115,8 @@ export const layer = HttpRouter.middleware(
         const { origin } = request.headers
         return HttpServerResponse.setHeaders(response, {
           "x-request-id": record.id,
+          // Node has given the connection away, and it ends with the answer.
+          ...(request.headers["upgrade"] === undefined ? {} : { connection: "close" }),
           ...(origin !== undefined && corsOrigins.has(origin) && response.headers["access-control-allow-origin"] === undefined
             ? corsHeaders(origin)
             : {})

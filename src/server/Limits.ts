@@ -15,6 +15,8 @@ export interface LimitsValue {
   readonly requestMs: number
   /** Largest request line and headers together, in bytes. */
   readonly headerBytes: number
+  /** How long one WebSocket connection may last, as OpenAI's do. */
+  readonly socketMs: number
   /** How long a closing server waits for running requests. */
   readonly drainMs: number
 }
@@ -28,6 +30,7 @@ export const Limits = Context.Reference<LimitsValue>("mashbox/server/Limits", {
     headersMs: 10_000,
     requestMs: 120_000,
     headerBytes: 16 * 1024,
+    socketMs: 3_600_000,
     drainMs: 600_000
   })
 })

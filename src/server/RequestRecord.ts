@@ -14,6 +14,8 @@ export interface RequestRecordValue {
   /** The error's kind, for example "ContextTooLong". */
   error?: string
   session?: string
+  /** The id of the request that opened the WebSocket which this one came over. */
+  readonly connection?: string
   stream?: boolean
   promptTokens?: number
   cachedTokens?: number

@@ -131,3 +131,13 @@ export class ResponseStore extends Context.Service<ResponseStore, {
     })
   )
 }
+
+/** Responses that are not stored, for as long as the connection lasts that they came over; of each tenant within the same bounds. */
+export class ConnectionResponses extends Context.Service<ConnectionResponses, ResponseStore["Service"]>()(
+  "mashbox/server/ConnectionResponses"
+) {
+  static readonly layer: Layer.Layer<ConnectionResponses> = Layer.effect(
+    ConnectionResponses,
+    Effect.orDie(ResponseStore.make({ limits: storeLimits, path: undefined }))
+  )
+}

@@ -4,7 +4,7 @@ import type { ErrorBody } from "../../schema/openai/Common.ts"
 import { serverSentEvents } from "../dialect/EventFraming.ts"
 import * as OpenAiResponses from "../dialect/OpenAiResponses.ts"
 import { eventsOf } from "../dialect/OpenAiResponsesOutput.ts"
-import { InvalidRequest, RequestRefused, UnsupportedFeature } from "../domain/Errors.ts"
+import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import { Generation } from "../generation/Generation.ts"
 import { wireObject } from "./Body.ts"
 import { answer } from "./Generating.ts"
@@ -143,28 +143,4 @@ export const listInputItems = Effect.fnUntraced(function*(id: string) {
     last_id: data.at(-1)?.["id"] ?? null,
     has_more: start + data.length < ordered.length
   })
-})
-
-/** `GET /v1/responses`: where clients try a WebSocket. 426 makes them fall back to POST at once. */
-export const responsesSocket = Effect.gen(function*() {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const record = yield* RequestRecord
-  if (request.headers["upgrade"] === undefined) {
-    return yield* new RequestRefused({
-      reason: "WrongMethod",
-      message: "Responses are not listed; POST creates one.",
-      allow: ["POST"]
-    })
-  }
-  record.outcome = "refused"
-  record.error = "WebSocketUnsupported"
-  const body: ErrorBody = {
-    error: {
-      message: "This server does not speak Responses over WebSocket; use POST /v1/responses with \"stream\": true.",
-      type: "invalid_request_error",
-      param: null,
-      code: "websocket_unsupported"
-    }
-  }
-  return HttpServerResponse.jsonUnsafe(body, { status: 426, headers: { upgrade: "HTTP/1.1" } })
 })

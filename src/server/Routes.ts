@@ -16,10 +16,9 @@ import {
   createResponse,
   deleteResponse,
   getResponse,
-  listInputItems,
-  responsesSocket
+  listInputItems
 } from "./ResponsesRoute.ts"
-
+import { responsesSocket } from "./ResponsesSocket.ts"
 import { applyTemplate, detokenize, props, renderChat, tokenize } from "./UtilityRoutes.ts"
 
 /** Answers domain errors in the words of the path's dialect, and notes them in the request's record. */

@@ -1,13 +1,14 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { ByteSize, Effect, Equal, Layer } from "effect"
+import { ByteSize, Deferred, Effect, Equal, Layer } from "effect"
 import { HttpIncomingMessage, HttpRouter } from "effect/http"
 import { Settings } from "../Settings.ts"
 import { Draining } from "./Draining.ts"
 import { DrainingServer } from "./DrainingServer.ts"
 import * as Guards from "./Guards.ts"
 import { Limits, type LimitsValue } from "./Limits.ts"
-import { ResponseStore } from "./ResponseStore.ts"
+import { ConnectionResponses, ResponseStore } from "./ResponseStore.ts"
 import * as Routes from "./Routes.ts"
+import { webSocketOptions } from "./SocketConnection.ts"
 import { type OnRefused, refuseUnparsed } from "./Unparsed.ts"
 
 const makeNodeServer = (limits: LimitsValue, onRefused: OnRefused): DrainingServer => {
@@ -19,6 +20,10 @@ const makeNodeServer = (limits: LimitsValue, onRefused: OnRefused): DrainingServ
     maxHeaderSize: limits.headerBytes
   })
   refuseUnparsed(server, onRefused)
+  server.on("upgrade", (request, socket) => {
+    Equal.byReferenceUnsafe(request)
+    Equal.byReferenceUnsafe(socket)
+  })
   server.on("request", (request, response) => {
     // Errors carry the request, and Effect hashes errors: not by the structure of Node's objects, which lead to every connection.
     Equal.byReferenceUnsafe(request)
@@ -43,12 +48,19 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   const limits = yield* Limits
   const log = Effect.runForkWith(yield* Effect.context<never>())
   const server = makeNodeServer(limits, (refusal) => log(Effect.logInfo("request", refusal)))
+  const draining = Deferred.makeUnsafe<void>()
+  server.once("draining", () => Deferred.doneUnsafe(draining, Effect.void))
   return layerApp.pipe(
-    Layer.provide(ResponseStore.layer),
+    Layer.provide([ResponseStore.layer, ConnectionResponses.layer]),
     Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limits.bodyBytes))),
-    Layer.provide(Layer.succeed(Draining, { now: () => !server.listening })),
+    Layer.provide(Layer.succeed(Draining, { now: () => !server.listening, begun: Deferred.await(draining) })),
     Layer.provideMerge(
-      NodeHttpServer.layer(() => server, { host: settings.host, port: settings.port, gracefulShutdownTimeout: limits.drainMs })
+      NodeHttpServer.layer(() => server, {
+        host: settings.host,
+        port: settings.port,
+        gracefulShutdownTimeout: limits.drainMs,
+        websocket: webSocketOptions(limits)
+      })
     )
   )
 }))

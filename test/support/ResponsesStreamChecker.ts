@@ -169,8 +169,11 @@ class Machine {
 }
 
 /** Checks a whole Responses stream against the grammar of OpenAI's events; throws at the first deviation. */
-export const checkResponsesStream = (body: string): CheckedStream => {
-  const events = frames(body)
+export const checkResponsesStream = (body: string): CheckedStream => checkResponseEvents(frames(body))
+
+/** Checks the events of a stream, which may be the messages of a socket. */
+export const checkResponseEvents = (given: ReadonlyArray<unknown>): CheckedStream => {
+  const events = given.map((event) => readEvent(event))
   const [first, second] = events
   assert.equal(first?.type, "response.created")
   assert.equal(second?.type, "response.in_progress")

@@ -21,7 +21,8 @@ describe("Settings.resolve", () => {
         apiKeyFile: undefined,
         apiKey: undefined,
         corsOrigins: [],
-        aliases: []
+        aliases: [],
+        websocket: false
       })
     }))
 
@@ -69,6 +70,24 @@ describe("Settings.resolve", () => {
         assert.strictEqual((yield* failure({ environment: { MASHBOX_CORS_ORIGIN: origin } })).setting, "cors-origin", origin)
       }
       assert.strictEqual((yield* failure({ file: { alias: ["two words"] } })).setting, "alias")
+    }))
+
+  it.effect("takes what is on or off from every source", () =>
+    Effect.gen(function*() {
+      for (
+        const [given, on] of [
+          [{ flags: { websocket: true } }, true],
+          [{ flags: { websocket: false }, environment: { MASHBOX_WEBSOCKET: "true" } }, false],
+          [{ environment: { MASHBOX_WEBSOCKET: "1" } }, true],
+          [{ environment: { MASHBOX_WEBSOCKET: "off" }, file: { websocket: true } }, false],
+          [{ file: { websocket: true } }, true],
+          [{ file: { websocket: false } }, false]
+        ] as const
+      ) {
+        assert.strictEqual((yield* Settings.resolve({ ...sources, ...given })).websocket, on, JSON.stringify(given))
+      }
+      assert.deepInclude(yield* failure({ environment: { MASHBOX_WEBSOCKET: "maybe" } }), { setting: "websocket" })
+      assert.deepInclude(yield* failure({ file: { websocket: 2 } }), { setting: "websocket" })
     }))
 
   it.effect("names a setting of the file that it does not know", () =>

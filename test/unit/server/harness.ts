@@ -60,7 +60,8 @@ export const settings: SettingsValue = {
   apiKeyFile: undefined,
   apiKey: undefined,
   corsOrigins: [],
-  aliases: []
+  aliases: [],
+  websocket: false
 }
 
 export const limits: LimitsValue = {
@@ -71,10 +72,11 @@ export const limits: LimitsValue = {
   headersMs: 10_000,
   requestMs: 120_000,
   headerBytes: 16 * 1024,
+  socketMs: 3_600_000,
   drainMs: 10_000
 }
 
-export const layerServedModel = (aliases: ReadonlyArray<string> = []) =>
+export const layerServedModel = (aliases: ReadonlyArray<string> = [], prefixCache = false) =>
   Layer.succeed(ServedModel, {
     id: "demo/model",
     aliases,
@@ -84,7 +86,7 @@ export const layerServedModel = (aliases: ReadonlyArray<string> = []) =>
     parameters: 2_000_000_000,
     slots: 4,
     cacheRamMib: 16,
-    prefixCache: false
+    prefixCache
   })
 
 export interface HarnessOptions {
@@ -94,6 +96,8 @@ export interface HarnessOptions {
   readonly admission?: Partial<AdmissionOptions>
   /** Text of an output token; by default the character of that code. */
   readonly decode?: (token: number) => string
+  /** Whether the model says that it has one. */
+  readonly prefixCache?: boolean
 }
 
 export interface Harness {
@@ -120,7 +124,7 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
           layerScripted(options.script),
           layerTokenizer(options.decode),
           layerTemplate,
-          layerServedModel(value.aliases),
+          layerServedModel(value.aliases, options.prefixCache),
           Auth.layer,
           Admission.layerOptions({ slots: value.slots, maxWaitingPerTenant: 32, maxWaiting: 256, ...options.admission })
         )
