@@ -1,0 +1,178 @@
+import { GrammarError } from "./GrammarError.ts"
+import * as Ir from "./Ir.ts"
+
+/** Collects the rules of one grammar, for one front end or several. */
+export class GrammarBuilder {
+  readonly #rules = new Map<string, Ir.Node>()
+  readonly #names = new Map<string, number>()
+
+  /** A name that no rule has, like `base`. */
+  fresh(base: string): string {
+    const count = this.#names.get(base) ?? 0
+    this.#names.set(base, count + 1)
+    return count === 0 ? base : `${base}-${count}`
+  }
+
+  define(name: string, node: Ir.Node): void {
+    this.#rules.set(name, node)
+  }
+
+  /**
+   * The grammar with this root. Branches that no text can end are left out, so that a generation never enters one.
+   *
+   * @throws GrammarError when no text is in the language at all.
+   */
+  finish(root: Ir.Node, what: string): Ir.Grammar {
+    const name = root.kind === "rule" ? root.name : this.fresh("root")
+    if (root.kind !== "rule") this.define(name, root)
+    const productive = this.#productive()
+    if (!productive.has(name)) {
+      throw new GrammarError({ reason: "Unsatisfiable", message: `the ${what} allows no text at all`, path: "" })
+    }
+    const pruner = new Pruner(productive)
+    const rules: Array<Ir.Rule> = []
+    const seen = new Set([name])
+    for (const rule of seen) {
+      const node = this.#rules.get(rule)
+      if (node === undefined) continue
+      const kept = pruner.prune(node) ?? nothing
+      rules.push({ name: rule, node: kept })
+      for (const reference of references(kept)) seen.add(reference)
+    }
+    return { root: name, rules }
+  }
+
+  /** The rules from which some text can be derived. */
+  #productive(): ReadonlySet<string> {
+    const productive = new Set<string>()
+    const users = new Map<string, Set<string>>()
+    for (const [name, node] of this.#rules) {
+      for (const reference of references(node)) {
+        const own = users.get(reference)
+        if (own === undefined) users.set(reference, new Set([name]))
+        else own.add(name)
+      }
+    }
+    const pending = [...this.#rules.keys()]
+    const waiting = new Set(pending)
+    for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+      waiting.delete(name)
+      const node = this.#rules.get(name)
+      if (node === undefined || productive.has(name) || !derives(node, productive)) continue
+      productive.add(name)
+      for (const user of users.get(name) ?? []) {
+        if (!productive.has(user) && !waiting.has(user)) {
+          waiting.add(user)
+          pending.push(user)
+        }
+      }
+    }
+    return productive
+  }
+}
+
+const nothing: Ir.Node = Ir.choice()
+
+/** The names of the rules in a node. */
+const references = (root: Ir.Node): ReadonlySet<string> => {
+  const names = new Set<string>()
+  const seen = new Set<Ir.Node>()
+  const pending = [root]
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    if (seen.has(node)) continue
+    seen.add(node)
+    if (node.kind === "rule") names.add(node.name)
+    else pending.push(...childrenOf(node))
+  }
+  return names
+}
+
+const childrenOf = (node: Ir.Node): ReadonlyArray<Ir.Node> => {
+  switch (node.kind) {
+    case "sequence":
+    case "choice":
+    case "and":
+      return node.items
+    case "repeat":
+    case "not":
+    case "lexeme":
+      return [node.item]
+    case "permutation":
+      return [node.separator, ...node.items.map((item) => item.node)]
+    default:
+      return []
+  }
+}
+
+/** Whether a node derives some text, given the rules that do. */
+const derives = (node: Ir.Node, productive: ReadonlySet<string>): boolean => {
+  switch (node.kind) {
+    case "class":
+      return node.negated === true || node.ranges.length > 0
+    case "sequence":
+    case "and":
+      return node.items.every((item) => derives(item, productive))
+    case "choice":
+      return node.items.some((item) => derives(item, productive))
+    case "repeat":
+      return node.min === 0 || derives(node.item, productive)
+    case "rule":
+      return productive.has(node.name)
+    case "lexeme":
+      return derives(node.item, productive)
+    case "permutation": {
+      if (node.items.some((item) => item.required === true && !derives(item.node, productive))) return false
+      const own = node.items.filter((item) => derives(item.node, productive))
+      const most = own.some((item) => item.many === true) ? Infinity : own.length
+      return (node.min ?? 0) <= Math.min(most, node.max ?? Infinity) &&
+        own.filter((item) => item.required === true).length <= (node.max ?? Infinity)
+    }
+    default:
+      return true
+  }
+}
+
+/** Takes out what derives nothing; nodes that stay whole stay the same objects. */
+class Pruner {
+  readonly #productive: ReadonlySet<string>
+  readonly #made = new Map<Ir.Node, Ir.Node | undefined>()
+
+  constructor(productive: ReadonlySet<string>) {
+    this.#productive = productive
+  }
+
+  prune(node: Ir.Node): Ir.Node | undefined {
+    if (this.#made.has(node)) return this.#made.get(node)
+    const kept = derives(node, this.#productive) ? this.#kept(node) : undefined
+    this.#made.set(node, kept)
+    return kept
+  }
+
+  #kept(node: Ir.Node): Ir.Node {
+    switch (node.kind) {
+      case "sequence":
+      case "choice": {
+        const items = this.#all(node.items)
+        return items === node.items ? node : { ...node, items }
+      }
+      case "repeat": {
+        const item = this.prune(node.item)
+        return item === node.item ? node : item === undefined ? Ir.text("") : { ...node, item }
+      }
+      case "permutation": {
+        const items = node.items.flatMap((item) => {
+          const kept = this.prune(item.node)
+          return kept === item.node ? [item] : kept === undefined ? [] : [{ ...item, node: kept }]
+        })
+        return items.every((item, index) => item === node.items[index]) && items.length === node.items.length ? node : { ...node, items }
+      }
+      default:
+        return node
+    }
+  }
+
+  #all(items: ReadonlyArray<Ir.Node>): ReadonlyArray<Ir.Node> {
+    const kept = items.flatMap((item) => this.prune(item) ?? [])
+    return kept.length === items.length && kept.every((item, index) => item === items[index]) ? items : kept
+  }
+}

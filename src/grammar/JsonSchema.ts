@@ -1,0 +1,34 @@
+import type { Result } from "effect"
+import { Budget } from "./Budget.ts"
+import { GrammarBuilder } from "./GrammarBuilder.ts"
+import { attempt, type GrammarError } from "./GrammarError.ts"
+import type * as Ir from "./Ir.ts"
+import type { Whitespace } from "./JsonText.ts"
+import { SchemaGrammar } from "./schema/SchemaGrammar.ts"
+
+export interface JsonSchemaOptions {
+  /** Default `spaced`, as most models write JSON. */
+  readonly whitespace?: Whitespace
+  /** Of properties. `schema` (default): as the schema lists them, unnamed ones last. `free`: any. */
+  readonly order?: "schema" | "free"
+  /** Objects whose schema names properties and says nothing of others have no others. Every output still satisfies the schema. */
+  readonly closed?: boolean
+}
+
+/**
+ * A JSON Schema (2020-12, with the spellings of draft 4 to 7 and OpenAPI's `nullable`) as a grammar of JSON texts in one canonical spelling. Each
+ * keyword is enforced exactly, or the error names it. Keywords that no draft knows are annotations, as the specification says.
+ */
+export const compile = (schema: unknown, options: JsonSchemaOptions = {}): Result.Result<Ir.Grammar, GrammarError> =>
+  attempt(() => {
+    const builder = new GrammarBuilder()
+    return builder.finish(compileInto(builder, schema, options), "schema")
+  })
+
+/**
+ * The same as a node of a larger grammar, with its rules in `builder`.
+ *
+ * @throws GrammarError
+ */
+export const compileInto = (builder: GrammarBuilder, schema: unknown, options: JsonSchemaOptions = {}): Ir.Node =>
+  new SchemaGrammar(schema, builder, options, new Budget("schema")).compile()

@@ -1,0 +1,265 @@
+import type { Budget } from "../Budget.ts"
+import { numbers } from "../DecimalText.ts"
+import * as Derivatives from "../Derivatives.ts"
+import type { GrammarBuilder } from "../GrammarBuilder.ts"
+import { integers, mostDigits } from "../IntegerText.ts"
+import * as Ir from "../Ir.ts"
+import { JsonLayout, stringNode } from "../JsonText.ts"
+import type { JsonSchemaOptions } from "../JsonSchema.ts"
+import * as Regular from "../Regular.ts"
+import { toNode } from "../RegularNode.ts"
+import { type ArrayCase, canonical, type Case, type Goal, integerBounds, languageOf, type NumberCase, type ObjectCase, type StringCase } from "./SchemaCase.ts"
+import { elementGoal, goalOf, keyOf, propertyGoal, SchemaCases } from "./SchemaCases.ts"
+import { fail, pathOf, type Place, SchemaDocument } from "./SchemaDocument.ts"
+
+/** `patternProperties` of one object: every combination of them has values of its own. */
+const mostPatterns = 5
+
+/** Positions of an element that `contains` is tried at. */
+const mostContained = 64
+
+/** Elements of a prefix, each of which may end the array. */
+const mostPrefix = 10_000
+
+const nothing: Ir.Node = Ir.choice()
+const empty: Ir.Node = Ir.text("")
+
+/** Compiles schemas of one document to nodes, with a rule for each array and object in them. */
+export class SchemaGrammar {
+  readonly #builder: GrammarBuilder
+  readonly #budget: Budget
+  readonly #document: SchemaDocument
+  readonly #cases: SchemaCases
+  readonly #layout: JsonLayout
+  readonly #options: JsonSchemaOptions
+  readonly #nodes = new Map<string, Ir.Node>()
+  readonly #pending: Array<{ readonly name: string; readonly cases: ReadonlyArray<Case> }> = []
+
+  constructor(schema: unknown, builder: GrammarBuilder, options: JsonSchemaOptions, budget: Budget) {
+    this.#builder = builder
+    this.#budget = budget
+    this.#options = options
+    this.#document = new SchemaDocument(schema)
+    this.#cases = new SchemaCases(this.#document, budget)
+    this.#layout = new JsonLayout(options.whitespace ?? "spaced")
+  }
+
+  /** The document's schema as a node. */
+  compile(): Ir.Node {
+    const root = this.#node(goalOf([this.#document.root]))
+    for (const { cases, name } of this.#pending) {
+      this.#budget.check()
+      this.#builder.define(name, choiceOf(cases.map((own) => this.#case(own))))
+    }
+    return root
+  }
+
+  #node(goal: Goal): Ir.Node {
+    this.#budget.step()
+    const key = keyOf(goal)
+    const known = this.#nodes.get(key)
+    if (known !== undefined) return known
+    const cases = this.#cases.expand(goal).filter((own) => !this.#cases.isImpossible(own))
+    const isScalar = cases.every((own) => own.type !== "array" && own.type !== "object")
+    const name = isScalar ? undefined : this.#builder.fresh(nameOf(goal))
+    const node = name === undefined ? choiceOf(cases.map((own) => this.#case(own))) : Ir.rule(name)
+    this.#nodes.set(key, node)
+    if (name !== undefined) this.#pending.push({ name, cases })
+    return node
+  }
+
+  #case(own: Case): Ir.Node {
+    switch (own.type) {
+      case "values":
+        return choiceOf(own.values.map((value) => {
+          this.#budget.step()
+          return this.#layout.literal(value)
+        }))
+      case "number":
+        return this.#number(own)
+      case "string":
+        return this.#string(own)
+      case "array":
+        return this.#array(own)
+      case "object":
+        return this.#object(own)
+    }
+  }
+
+  #string(own: StringCase): Ir.Node {
+    return stringNode(languageOf(own))
+  }
+
+  #number(own: NumberCase): Ir.Node {
+    const { max, min, multiple, place } = own
+    if (min !== undefined && min.value >= 10 ** mostDigits) {
+      return fail("Unsupported", place, ["minimum"], `numbers of more than ${mostDigits} digits cannot be enforced`)
+    }
+    if (max !== undefined && max.value <= -(10 ** mostDigits)) {
+      return fail("Unsupported", place, ["maximum"], `numbers of more than ${mostDigits} digits cannot be enforced`)
+    }
+    if (!own.integer) {
+      const language = numbers(min, max, multiple)
+      return language === undefined
+        ? fail("Unsupported", place, ["multipleOf"], "multiples of this number cannot be enforced")
+        : { kind: "lexeme", item: toNode(language) }
+    }
+    const { high, low } = integerBounds(own)
+    const bound = (value: number) => Number.isFinite(value) ? BigInt(value) : undefined
+    const language = integers(bound(low), bound(high), multiple?.unit ?? 1n)
+    return language === undefined
+      ? fail("TooLarge", place, ["multipleOf"], "multiples of this number need too large an automaton")
+      : { kind: "lexeme", item: toNode(language) }
+  }
+
+  #array(own: ArrayCase): Ir.Node {
+    if (own.unique !== undefined && own.max > 1) return this.#uniqueArray(own, own.unique)
+    const [contained, second] = own.contains
+    if (contained !== undefined) {
+      if (second !== undefined) return fail("Unsupported", contained, [], "only one schema can be enforced on some element")
+      return this.#containing(own, contained)
+    }
+    const prefix = Math.max(0, ...own.layers.map((layer) => layer.prefix.length))
+    if (prefix > mostPrefix) return fail("TooLarge", own.layers[0]?.prefix[0] ?? this.#document.root, [], `an array has more than ${mostPrefix} elements of its own`)
+    const rest = this.#node(elementGoal(own, prefix))
+    const { comma } = this.#layout
+    const remaining = (max: number, used: number) => max === Infinity ? null : max - used
+    const after = (used: number): Ir.Node =>
+      own.max <= used ? empty : Ir.repeat(Ir.sequence(comma, rest), Math.max(0, own.min - used), remaining(own.max, used))
+    if (prefix === 0) {
+      if (own.max === 0) return this.#layout.enclosed("[", empty, "]")
+      const elements = Ir.sequence(rest, after(1))
+      return this.#layout.enclosed("[", own.min === 0 ? Ir.optional(elements) : elements, "]")
+    }
+    let tail = after(prefix)
+    for (let index = prefix - 1; index >= 0; index--) {
+      if (index >= own.max) tail = empty
+      else {
+        const element = this.#node(elementGoal(own, index))
+        const here = Ir.sequence(...(index === 0 ? [] : [comma]), element, tail)
+        tail = index < own.min ? here : Ir.optional(here)
+        if (index % 16 === 8) {
+          const name = this.#builder.fresh("elements")
+          this.#builder.define(name, tail)
+          tail = Ir.rule(name)
+        }
+      }
+    }
+    return this.#layout.enclosed("[", tail, "]")
+  }
+
+  /** Distinct elements out of a finite list. */
+  #uniqueArray(own: ArrayCase, unique: Place): Ir.Node {
+    const inexpressible = () => fail("Unsupported", unique, ["uniqueItems"], "can be enforced only where the items are a list of constants")
+    if (own.layers.some(({ prefix }) => prefix.length > 0) || own.contains.length > 0) return inexpressible()
+    const cases = this.#cases.expand(elementGoal(own, 0))
+    const values = new Map(cases.flatMap((item) => item.type === "values" ? item.values : []).map((value) => [canonical(value), value]))
+    if (cases.some((item) => item.type !== "values")) return inexpressible()
+    return this.#layout.enclosed("[", {
+      kind: "permutation",
+      items: [...values.values()].map((value) => ({ node: this.#layout.literal(value) })),
+      separator: this.#layout.comma,
+      min: own.min,
+      max: own.max === Infinity ? null : own.max
+    }, "]")
+  }
+
+  /** An array with at least one element of another kind, wherever it stands. */
+  #containing(own: ArrayCase, contained: Place): Ir.Node {
+    if (own.layers.some(({ prefix }) => prefix.length > 0)) return fail("Unsupported", contained, [], "cannot be enforced beside elements of a prefix")
+    const goal = elementGoal(own, 0)
+    const item = this.#node(goal)
+    const special = this.#node(goalOf([...goal, contained]))
+    const { comma } = this.#layout
+    const bounded = own.max !== Infinity
+    const positions = bounded ? own.max : Math.max(1, own.min)
+    if (positions > mostContained) return fail("TooLarge", contained, [], `can be enforced on arrays of at most ${mostContained} elements`)
+    const branches: Array<Ir.Node> = []
+    for (let before = 0; before < positions; before++) {
+      const last = !bounded && before === positions - 1
+      const lead = Ir.repeat(Ir.sequence(item, comma), before, last ? null : before)
+      const following = Math.max(0, own.min - before - 1)
+      branches.push(Ir.sequence(lead, special, Ir.repeat(Ir.sequence(comma, item), following, bounded ? own.max - before - 1 : null)))
+    }
+    return this.#layout.enclosed("[", choiceOf(branches), "]")
+  }
+
+  #object(own: ObjectCase): Ir.Node {
+    const names = new Set([...own.layers.flatMap(({ properties }) => [...properties.keys()]), ...own.required])
+    const allowed = own.names.length === 0 ? undefined : goalOf(own.names)
+    const items: Array<Ir.PermutationItem> = []
+    for (const name of names) {
+      this.#budget.step()
+      const value = allowed !== undefined && !this.#cases.accepts(allowed, name) ? nothing : this.#node(propertyGoal(own, name))
+      const required = own.required.has(name)
+      if (value === nothing && !required) continue
+      items.push({ node: this.#layout.property(stringNode(Regular.text(name)), value), ...(required ? { required } : {}) })
+    }
+    const named = items.length
+    if (own.max > named || own.max > own.required.size) {
+      for (const { goal, language } of this.#others(own, names)) {
+        items.push({ node: this.#layout.property(stringNode(language), this.#node(goal)), many: true })
+      }
+    }
+    if (items.length > named && own.min > own.required.size + 1) {
+      return fail("Unsupported", own.place, ["minProperties"], "can be enforced only on the properties that are named, since others might repeat a name")
+    }
+    return this.#layout.enclosed("{", {
+      kind: "permutation",
+      items,
+      separator: this.#layout.comma,
+      ordered: this.#options.order !== "free",
+      ...(own.min > 0 ? { min: own.min } : {}),
+      ...(own.max < Infinity ? { max: own.max } : {})
+    }, "}")
+  }
+
+  /** The properties that are not named: a language of names and what their values satisfy, for each combination of patterns. */
+  #others(own: ObjectCase, names: ReadonlySet<string>): ReadonlyArray<{ readonly language: Regular.Regular; readonly goal: Goal }> {
+    if (this.#options.closed === true && own.layers.some(({ properties }) => properties.size > 0) && own.layers.every(({ others }) => others === undefined)) {
+      return []
+    }
+    const patterns = new Map(own.layers.flatMap((layer) => layer.patterns.map((pattern) => [pattern.source, pattern])))
+    if (patterns.size > mostPatterns) {
+      return fail("TooLarge", own.place, ["patternProperties"], `more than ${mostPatterns} patterns on one object cannot be enforced`)
+    }
+    const listed = [...patterns.values()]
+    const named = names.size === 0 ? [] : [Regular.not(Regular.choice([...names].map(Regular.text)))]
+    const allowed = own.names.length === 0 ? [] : [Regular.choice(this.#cases.expand(goalOf(own.names)).flatMap(namesOf))]
+    const found: Array<{ readonly language: Regular.Regular; readonly goal: Goal }> = []
+    for (let combination = 0; combination < 2 ** listed.length; combination++) {
+      const matched = listed.filter((_, index) => (combination >> index) % 2 === 1)
+      const sources = new Set(matched.map(({ source }) => source))
+      const goal = goalOf(own.layers.flatMap(({ others, patterns: ownPatterns }) => {
+        const places = ownPatterns.flatMap(({ place, source }) => sources.has(source) ? [place] : [])
+        return places.length === 0 ? others ?? [] : places
+      }))
+      if (goal.some(({ schema }) => schema === false)) continue
+      const language = Regular.and([
+        ...allowed,
+        ...matched.map((pattern) => pattern.language),
+        ...listed.filter((pattern) => !sources.has(pattern.source)).map((pattern) => Regular.not(pattern.language)),
+        ...named
+      ])
+      if (Regular.isNever(language) || (language._tag === "And" && Derivatives.isNever(language) === true)) continue
+      found.push({ language, goal })
+    }
+    return found
+  }
+}
+
+/** The names that a case of `propertyNames` allows. */
+const namesOf = (own: Case): ReadonlyArray<Regular.Regular> =>
+  own.type === "string" ? [languageOf(own)] : own.type === "values" ? own.values.flatMap((value) => typeof value === "string" ? [Regular.text(value)] : []) : []
+
+const choiceOf = (nodes: ReadonlyArray<Ir.Node>): Ir.Node => {
+  const [only] = nodes
+  return only === undefined ? nothing : nodes.length === 1 ? only : { kind: "choice", items: nodes }
+}
+
+/** A rule's name tells where its schema stands, for those who read the grammar. */
+const nameOf = ([first]: Goal): string => {
+  if (first === undefined) return "json"
+  const path = pathOf(first)
+  return path === "" ? "schema" : path.slice(-60)
+}
