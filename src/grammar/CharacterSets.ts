@@ -59,9 +59,10 @@ export const unicodeProperty = (expression: string): CodePoints.CodePoints | und
   return points
 }
 
-const lastIndex = (run: string): number => run.length >= 2 && run.charCodeAt(run.length - 1) >= 0xdc00 && run.charCodeAt(run.length - 1) <= 0xdfff
-  ? run.length - 2
-  : run.length - 1
+const lastIndex = (run: string): number =>
+  run.length >= 2 && run.charCodeAt(run.length - 1) >= 0xdc00 && run.charCodeAt(run.length - 1) <= 0xdfff
+    ? run.length - 2
+    : run.length - 1
 
 let cases: ReadonlyArray<readonly [number, ReadonlyArray<number>]> | undefined
 

@@ -192,10 +192,16 @@ const negated = (bound: Bound | undefined): Bound | undefined => bound === undef
 const magnitudes = (shape: Language, low: Bound | undefined, high: Bound | undefined, negative: boolean): Language => {
   if (high !== undefined && (high.value < 0 || (high.value === 0 && (high.exclusive || negative)))) return Regular.never
   const lowest: Bound | undefined = low === undefined || low.value < 0 ? undefined : low
-  const floor = negative && lowest === undefined ? { value: 0, exclusive: true } : negative && lowest?.value === 0 ? { value: 0, exclusive: true } : lowest
+  const floor = negative && lowest === undefined
+    ? { value: 0, exclusive: true }
+    : negative && lowest?.value === 0
+    ? { value: 0, exclusive: true }
+    : lowest
   return Regular.and([
     shape,
-    ...(floor === undefined || (floor.value === 0 && !floor.exclusive) ? [] : [atLeast({ ...decimalOf(floor.value), exclusive: floor.exclusive })]),
+    ...(floor === undefined || (floor.value === 0 && !floor.exclusive)
+      ? []
+      : [atLeast({ ...decimalOf(floor.value), exclusive: floor.exclusive })]),
     ...(high === undefined || decimalOf(high.value).integer.length > mostDigits
       ? []
       : [atMost({ ...decimalOf(high.value), exclusive: high.exclusive })])
@@ -204,7 +210,11 @@ const magnitudes = (shape: Language, low: Bound | undefined, high: Bound | undef
 
 /** Where the sign alone decides, exponents are allowed. */
 const bySign = (low: Bound | undefined, high: Bound | undefined): Language | undefined => {
-  if (high === undefined && low?.value === 0) return low.exclusive ? withoutZero : Regular.sequence([plainDecimal(mostFractionDigits), Regular.optional(smallExponent)])
+  if (high === undefined && low?.value === 0) {
+    return low.exclusive
+      ? withoutZero
+      : Regular.sequence([plainDecimal(mostFractionDigits), Regular.optional(smallExponent)])
+  }
   if (low === undefined && high?.value === 0) {
     const negative = Regular.sequence([minus, withoutZero])
     return high.exclusive ? negative : Regular.choice([Regular.text("0"), negative])

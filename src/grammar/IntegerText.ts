@@ -82,7 +82,10 @@ export const integers = (min: bigint | undefined, max: bigint | undefined, multi
   const scaled = signed(
     first === undefined ? undefined : first * odd,
     last === undefined ? undefined : last * odd,
-    (from, to) => from === 0n ? Regular.choice([Regular.text("0"), positive(automaton, 1n, to, zeros, suffix)]) : positive(automaton, from, to, zeros, suffix)
+    (from, to) =>
+      from === 0n
+        ? Regular.choice([Regular.text("0"), positive(automaton, 1n, to, zeros, suffix)])
+        : positive(automaton, from, to, zeros, suffix)
   )
   return automaton.tooLarge ? undefined : scaled
 }

@@ -1,5 +1,5 @@
-import * as Regular from "./Regular.ts"
 import { type Fail, parse, type Pattern, type PatternOptions } from "./PatternSyntax.ts"
+import * as Regular from "./Regular.ts"
 
 type Language = Regular.Regular
 

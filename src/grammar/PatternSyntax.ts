@@ -100,7 +100,9 @@ class Parser {
     if (this.#take("?")) return [0, 1]
     const start = this.#at
     const written = /^\{(\d*)(?:(,)(\d*))?\}/.exec(this.#source.slice(start, start + 32))
-    if (written === null || (written[1] === "" && (this.#dialect === "ecma" || written[3] === undefined || written[3] === ""))) return undefined
+    if (written === null || (written[1] === "" && (this.#dialect === "ecma" || written[3] === undefined || written[3] === ""))) {
+      return undefined
+    }
     this.#at += written[0].length
     const min = Number(written[1])
     const max = written[2] === undefined ? min : written[3] === "" || written[3] === undefined ? Infinity : Number(written[3])
@@ -186,7 +188,9 @@ class Parser {
   /** Modifiers; true where they stand alone, `(?i)`, and count to the end of the group around them. */
   #flags(start: number): boolean {
     const written = /^([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])/.exec(this.#source.slice(this.#at, this.#at + 16))
-    if (written === null || (written[1] === "" && written[2] === undefined)) return this.#invalid("a group begins with an unknown modifier", start)
+    if (written === null || (written[1] === "" && written[2] === undefined)) {
+      return this.#invalid("a group begins with an unknown modifier", start)
+    }
     for (const [letters, on] of [[written[1] ?? "", true], [written[2] ?? "", false]] as const) {
       for (const letter of letters) {
         if (letter === "i") this.#ignoreCase = on

@@ -9,11 +9,13 @@ const language = (source: string): Language =>
     throw new Error(message)
   })
 
-const date = String.raw`(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))` +
+const date =
+  String.raw`(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))` +
   String.raw`|(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)`
 
 /** With an offset, and a leap second where it can be told from the text: in UTC. */
-const time = String.raw`(?:(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)|23:59:60(?:\.\d{1,9})?(?:Z|[+-]00:00))`
+const time = String
+  .raw`(?:(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)|23:59:60(?:\.\d{1,9})?(?:Z|[+-]00:00))`
 
 const octet = String.raw`(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
 const ipv4 = String.raw`(?:${octet}\.){3}${octet}`
@@ -66,8 +68,7 @@ const sources: Readonly<Record<string, () => Language>> = {
   "date-time": () => language(`${date}T${time}`),
   duration: () => language(duration),
   email: () => Regular.and([language(email.source), language(email.local)]),
-  hostname: () =>
-    Regular.and([language(hostname), Regular.repeat(Regular.anyCharacter, 1, 253)]),
+  hostname: () => Regular.and([language(hostname), Regular.repeat(Regular.anyCharacter, 1, 253)]),
   ipv4: () => language(ipv4),
   ipv6: () => language(ipv6),
   uri: () => language(uri.full),
@@ -78,7 +79,9 @@ const sources: Readonly<Record<string, () => Language>> = {
   byte: () => Regular.sequence([base64, Regular.optional(base64End)])
 }
 
-const base64Character = Regular.characters(CodePoints.union(CodePoints.of([0x30, 0x39], [0x41, 0x5a], [0x61, 0x7a]), CodePoints.among("+/")))
+const base64Character = Regular.characters(
+  CodePoints.union(CodePoints.of([0x30, 0x39], [0x41, 0x5a], [0x61, 0x7a]), CodePoints.among("+/"))
+)
 const base64 = Regular.star(Regular.repeat(base64Character, 4, 4))
 const base64End = Regular.choice([
   Regular.sequence([Regular.repeat(base64Character, 2, 2), Regular.text("==")]),

@@ -58,7 +58,7 @@ export class GrammarMatcher {
         const ends = new Set<number>(node.min === 0 ? [start] : [])
         for (let count = 1; count <= (node.max ?? Infinity) && places.size > 0 && count <= this.#points.length + node.min + 1; count++) {
           places = this.#each(places, node.item)
-          if (count >= node.min) for (const place of places) ends.add(place)
+          if (count >= node.min) { for (const place of places) ends.add(place) }
         }
         return ends
       }
@@ -82,13 +82,15 @@ export class GrammarMatcher {
           if (typeof trigger !== "string") throw new Error("a text has no tokens")
           return trigger
         })
-        return new Set(this.#from(start).filter((place) => {
-          const text = rest(place)
-          if (node.except?.some((bad) => text.includes(bad)) === true) return false
-          if (triggers.length === 0) return true
-          const first = Math.min(...triggers.flatMap((trigger) => text.includes(trigger) ? [text.indexOf(trigger) + trigger.length] : []))
-          return first === text.length
-        }))
+        return new Set(
+          this.#from(start).filter((place) => {
+            const text = rest(place)
+            if (node.except?.some((bad) => text.includes(bad)) === true) return false
+            if (triggers.length === 0) return true
+            const first = Math.min(...triggers.flatMap((trigger) => text.includes(trigger) ? [text.indexOf(trigger) + trigger.length] : []))
+            return first === text.length
+          })
+        )
       }
       case "token":
         throw new Error("a text has no tokens")

@@ -163,14 +163,18 @@ export class GrammarWalk {
     }
     for (const item of open) {
       if (chosen.length >= (min ?? 0)) break
-      if (!chosen.includes(item.node)) chosen.splice(chosen.findIndex((node) => open.findIndex((own) => own.node === node) > open.indexOf(item)) >>> 0, 0, item.node)
+      if (!chosen.includes(item.node)) {
+        chosen.splice(chosen.findIndex((node) => open.findIndex((own) => own.node === node) > open.indexOf(item)) >>> 0, 0, item.node)
+      }
     }
     while (chosen.length < (min ?? 0)) {
       const many = open.find((item) => item.many === true)
       if (many === undefined) throw new Error("a permutation of too few items")
       chosen.push(many.node)
     }
-    const order = ordered === true ? chosen : chosen.map((node) => [this.#next(), node] as const).toSorted(([a], [b]) => a - b).map(([, node]) => node)
+    const order = ordered === true
+      ? chosen
+      : chosen.map((node) => [this.#next(), node] as const).toSorted(([a], [b]) => a - b).map(([, node]) => node)
     return order.map((node, index) => (index === 0 ? "" : this.#walk(separator)) + this.#walk(node)).join("")
   }
 

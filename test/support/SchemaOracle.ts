@@ -6,7 +6,8 @@ const isRecord = (value: unknown): value is Record<string, unknown> => typeof va
 const equal = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, index) => equal(item, b[index]))
   if (isRecord(a)) {
-    return isRecord(b) && Object.keys(a).length === Object.keys(b).length && Object.keys(a).every((key) => Object.hasOwn(b, key) && equal(a[key], b[key]))
+    return isRecord(b) && Object.keys(a).length === Object.keys(b).length &&
+      Object.keys(a).every((key) => Object.hasOwn(b, key) && equal(a[key], b[key]))
   }
   return a === b
 }
@@ -22,7 +23,8 @@ const types: Record<string, (value: unknown) => boolean> = {
 }
 
 const schemas = (value: unknown): ReadonlyArray<Schema> => Array.isArray(value) ? value : []
-const named = (value: unknown): ReadonlyArray<readonly [string, Schema]> => isRecord(value) ? Object.entries(value) as Array<[string, Schema]> : []
+const named = (value: unknown): ReadonlyArray<readonly [string, Schema]> =>
+  isRecord(value) ? Object.entries(value) as Array<[string, Schema]> : []
 const as = (value: unknown): Schema => value as Schema
 
 /** Multiples in decimal, as the specification means them. */
@@ -82,13 +84,16 @@ export const valid = (root: Schema, schema: Schema, value: unknown): boolean => 
   if (Array.isArray(schema.required) && !schema.required.every((name) => Object.hasOwn(value, String(name)))) return false
   if (!names.every((name) => check(schema.propertyNames ?? true, name))) return false
   for (const [name, dependents] of named(schema.dependentRequired)) {
-    if (Object.hasOwn(value, name) && !(dependents as unknown as ReadonlyArray<string>).every((other) => Object.hasOwn(value, other))) return false
+    if (Object.hasOwn(value, name) && !Object.values(dependents).every((other) => Object.hasOwn(value, String(other)))) return false
   }
   for (const [name, dependent] of named(schema.dependentSchemas)) if (Object.hasOwn(value, name) && !check(dependent)) return false
   const properties = new Map(named(schema.properties))
   const patterns = named(schema.patternProperties).map(([source, inner]) => [new RegExp(source, "u"), inner] as const)
   return names.every((name) => {
-    const own = [...(properties.has(name) ? [properties.get(name)] : []), ...patterns.flatMap(([pattern, inner]) => pattern.test(name) ? [inner] : [])]
+    const own = [
+      ...(properties.has(name) ? [properties.get(name)] : []),
+      ...patterns.flatMap(([pattern, inner]) => pattern.test(name) ? [inner] : [])
+    ]
     return own.length === 0 ? check(schema.additionalProperties ?? true, value[name]) : own.every((inner) => check(inner, value[name]))
   })
 }

@@ -4,7 +4,16 @@ import { integers } from "../IntegerText.ts"
 import * as Pattern from "../Pattern.ts"
 import type * as Regular from "../Regular.ts"
 import { integerFormat, stringFormat, stringFormats } from "../StringFormats.ts"
-import { type ArrayCase, type Case, integerMultiple, type NumberCase, type ObjectCase, reduced, stricter, type StringCase } from "./SchemaCase.ts"
+import {
+  type ArrayCase,
+  type Case,
+  integerMultiple,
+  type NumberCase,
+  type ObjectCase,
+  reduced,
+  stricter,
+  type StringCase
+} from "./SchemaCase.ts"
 import { fail, isObject, type Place, type SchemaDocument } from "./SchemaDocument.ts"
 
 type Raw = Readonly<Record<string, unknown>>
@@ -57,7 +66,9 @@ export class Keywords {
     if (schema.type === undefined) return undefined
     const names: ReadonlyArray<unknown> = Array.isArray(schema.type) ? schema.type : [schema.type]
     const types = new Set<TypeName>()
-    for (const name of names) types.add(isTypeName(name) ? name : fail("Invalid", place, ["type"], `a type is one of ${typeNames.join(", ")}`))
+    for (const name of names) {
+      types.add(isTypeName(name) ? name : fail("Invalid", place, ["type"], `a type is one of ${typeNames.join(", ")}`))
+    }
     if (schema.nullable === true) types.add("null")
     return types
   }
@@ -65,7 +76,9 @@ export class Keywords {
   #count(place: Place, schema: Raw, keyword: string, absent: number): number {
     const value = schema[keyword]
     if (value === undefined) return absent
-    return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : fail("Invalid", place, [keyword], "must be an integer of at least 0")
+    return typeof value === "number" && Number.isInteger(value) && value >= 0
+      ? value
+      : fail("Invalid", place, [keyword], "must be an integer of at least 0")
   }
 
   #finite(place: Place, schema: Raw, keyword: string): number | undefined {
@@ -111,7 +124,12 @@ export class Keywords {
   }
 
   #unknownFormat(place: Place, format: string): never {
-    return fail("Unsupported", place, ["format"], `the format ${JSON.stringify(format.slice(0, 64))} is not one of ${stringFormats.join(", ")}`)
+    return fail(
+      "Unsupported",
+      place,
+      ["format"],
+      `the format ${JSON.stringify(format.slice(0, 64))} is not one of ${stringFormats.join(", ")}`
+    )
   }
 
   #multiple(place: Place, schema: Raw): Multiple | undefined {
@@ -131,7 +149,11 @@ export class Keywords {
       if (typeof format !== "string") return fail("Invalid", place, ["format"], "must be a string")
       const range = integerFormat(format)
       if (range === undefined) languages.push(stringFormat(format) ?? this.#unknownFormat(place, format))
-      else if (typed) languages.push(integers(BigInt(range[0]), BigInt(range[1]) - (range[1] >= 2 ** 63 ? 1n : 0n), 1n) ?? this.#unknownFormat(place, format))
+      else if (typed) {
+        languages.push(
+          integers(BigInt(range[0]), BigInt(range[1]) - (range[1] >= 2 ** 63 ? 1n : 0n), 1n) ?? this.#unknownFormat(place, format)
+        )
+      }
     }
     return {
       type: "string",
@@ -147,8 +169,11 @@ export class Keywords {
     if (typeof source !== "string") return fail("Invalid", place, keys, "must be a string")
     const known = this.#patterns.get(source)
     if (known !== undefined) return known
-    const language = Pattern.containing(source, { dialect: "ecma" }, (reason, message, offset) =>
-      fail(reason, place, keys, `${message} (character ${offset + 1} of the pattern)`))
+    const language = Pattern.containing(
+      source,
+      { dialect: "ecma" },
+      (reason, message, offset) => fail(reason, place, keys, `${message} (character ${offset + 1} of the pattern)`)
+    )
     this.#patterns.set(source, language)
     return language
   }
@@ -163,7 +188,9 @@ export class Keywords {
       : schema[restKey] === undefined
       ? undefined
       : this.#document.child(place, schema[restKey], restKey)
-    if (schema.uniqueItems !== undefined && typeof schema.uniqueItems !== "boolean") return fail("Invalid", place, ["uniqueItems"], "must be a boolean")
+    if (schema.uniqueItems !== undefined && typeof schema.uniqueItems !== "boolean") {
+      return fail("Invalid", place, ["uniqueItems"], "must be a boolean")
+    }
     return {
       type: "array",
       layers: prefix.length === 0 && rest === undefined
@@ -210,7 +237,9 @@ export class Keywords {
   names(place: Place, value: unknown, ...keys: ReadonlyArray<string>): ReadonlyArray<string> {
     if (value === undefined) return []
     if (!Array.isArray(value)) return fail("Invalid", place, keys, "must be an array of strings")
-    return value.map((name: unknown, index) => typeof name === "string" ? name : fail("Invalid", place, [...keys, index], "must be a string"))
+    return value.map((name: unknown, index) =>
+      typeof name === "string" ? name : fail("Invalid", place, [...keys, index], "must be a string")
+    )
   }
 
   #schemas(place: Place, schema: Raw, keyword: string): ReadonlyMap<string, Place> {

@@ -144,13 +144,15 @@ export class SchemaCases {
       if (typeof schema.$ref !== "string") return fail("Invalid", place, ["$ref"], "must be a string")
       narrow(this.#expandPlace(this.#document.resolve(place, "$ref", schema.$ref)))
     }
-    if (schema.allOf !== undefined) for (const part of list("allOf")) narrow(this.#expandPlace(part))
+    if (schema.allOf !== undefined) { for (const part of list("allOf")) narrow(this.#expandPlace(part)) }
     if (schema.anyOf !== undefined) narrow(this.#union(list("anyOf").map((part) => this.#expandPlace(part))))
     if (schema.oneOf !== undefined) narrow(this.#exclusive(place, list("oneOf").map((part) => this.#expandPlace(part))))
     if (schema.not !== undefined) cases = this.#without(place, "not", cases, this.#expandPlace(child(schema.not, "not")))
     if (schema.if !== undefined && (schema.then !== undefined || schema.else !== undefined)) {
       const condition = this.#expandPlace(child(schema.if, "if"))
-      const positive = schema.then === undefined ? condition : this.#product(condition, this.#expandPlace(child(schema.then, "then")), place)
+      const positive = schema.then === undefined
+        ? condition
+        : this.#product(condition, this.#expandPlace(child(schema.then, "then")), place)
       const negative = this.#without(place, "if", this.expand([]), condition)
       narrow([
         ...positive,
@@ -284,7 +286,9 @@ export class SchemaCases {
       if (excluded.type !== "string" && common.type !== "values") return inexpressible()
       const language = excluded.type === "string"
         ? languageOf(excluded)
-        : Regular.choice(common.type === "values" ? common.values.flatMap((value) => typeof value === "string" ? [Regular.text(value)] : []) : [])
+        : Regular.choice(
+          common.type === "values" ? common.values.flatMap((value) => typeof value === "string" ? [Regular.text(value)] : []) : []
+        )
       return language === Regular.everything ? [] : [{ ...from, excluded: [...from.excluded, language] }]
     }
     if (from.type === "number" && excluded.type === "number") return numberDifference(from, excluded) ?? inexpressible()
@@ -312,7 +316,9 @@ export class SchemaCases {
 
   /** Objects that lack a required property, have a wrong one, or are too small or large. */
   #objectDifference(from: ObjectCase, excluded: ObjectCase): Cases | undefined {
-    if (excluded.names.length > 0 || excluded.layers.some(({ others, patterns }) => patterns.length > 0 || others !== undefined)) return undefined
+    if (excluded.names.length > 0 || excluded.layers.some(({ others, patterns }) => patterns.length > 0 || others !== undefined)) {
+      return undefined
+    }
     const left: Array<Case> = [...excluded.required].flatMap((name) => this.#forbidding(from, name))
     for (const [name, property] of excluded.layers.flatMap(({ properties }) => [...properties])) {
       const refined = this.#refining(from, name, { not: property.schema })
@@ -342,7 +348,9 @@ export class SchemaCases {
       case "object": {
         if (own.min > own.max || own.required.size > own.max) return false
         if (depth === 0) return true
-        return [...own.required].every((name) => this.accepts(goalOf(own.names), name) && this.#satisfiable(propertyGoal(own, name), depth - 1))
+        return [...own.required].every((name) =>
+          this.accepts(goalOf(own.names), name) && this.#satisfiable(propertyGoal(own, name), depth - 1)
+        )
       }
     }
   }
@@ -443,7 +451,10 @@ const numberIntersection = (a: NumberCase, b: NumberCase): NumberCase | undefine
 
 /** What lies below and above the excluded numbers; undefined where there are others between them. */
 const numberDifference = (from: NumberCase, excluded: NumberCase): Cases | undefined => {
-  if (excluded.multiple !== undefined && !(from.multiple !== undefined && isMultiple(from.multiple.unit, from.multiple.scale, excluded.multiple))) {
+  if (
+    excluded.multiple !== undefined &&
+    !(from.multiple !== undefined && isMultiple(from.multiple.unit, from.multiple.scale, excluded.multiple))
+  ) {
     return undefined
   }
   if (excluded.integer && !from.integer) return undefined

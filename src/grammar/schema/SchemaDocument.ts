@@ -74,7 +74,9 @@ export class SchemaDocument {
     if (fragment === undefined) return fail("Invalid", place, [keyword], "its fragment is malformed")
     const uri = withoutFragment(target)
     const resource = this.#resources.get(uri) ?? (this.#indexed(), this.#resources.get(uri))
-    if (resource === undefined) return fail("Unsupported", place, [keyword], "points out of this schema, and nothing is loaded from elsewhere")
+    if (resource === undefined) {
+      return fail("Unsupported", place, [keyword], "points out of this schema, and nothing is loaded from elsewhere")
+    }
     if (fragment !== "" && !fragment.startsWith("/")) {
       const anchored = this.#indexed().get(`${uri}#${fragment}`)
       return anchored ?? fail("Invalid", place, [keyword], "points to an anchor that does not exist")

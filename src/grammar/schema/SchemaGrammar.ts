@@ -4,11 +4,21 @@ import * as Derivatives from "../Derivatives.ts"
 import type { GrammarBuilder } from "../GrammarBuilder.ts"
 import { integers, mostDigits } from "../IntegerText.ts"
 import * as Ir from "../Ir.ts"
-import { JsonLayout, stringNode } from "../JsonText.ts"
 import type { JsonSchemaOptions } from "../JsonSchema.ts"
+import { JsonLayout, stringNode } from "../JsonText.ts"
 import * as Regular from "../Regular.ts"
 import { toNode } from "../RegularNode.ts"
-import { type ArrayCase, canonical, type Case, type Goal, integerBounds, languageOf, type NumberCase, type ObjectCase, type StringCase } from "./SchemaCase.ts"
+import {
+  type ArrayCase,
+  canonical,
+  type Case,
+  type Goal,
+  integerBounds,
+  languageOf,
+  type NumberCase,
+  type ObjectCase,
+  type StringCase
+} from "./SchemaCase.ts"
 import { elementGoal, goalOf, keyOf, propertyGoal, SchemaCases } from "./SchemaCases.ts"
 import { fail, pathOf, type Place, SchemaDocument } from "./SchemaDocument.ts"
 
@@ -120,7 +130,14 @@ export class SchemaGrammar {
       return this.#containing(own, contained)
     }
     const prefix = Math.max(0, ...own.layers.map((layer) => layer.prefix.length))
-    if (prefix > mostPrefix) return fail("TooLarge", own.layers[0]?.prefix[0] ?? this.#document.root, [], `an array has more than ${mostPrefix} elements of its own`)
+    if (prefix > mostPrefix) {
+      return fail(
+        "TooLarge",
+        own.layers[0]?.prefix[0] ?? this.#document.root,
+        [],
+        `an array has more than ${mostPrefix} elements of its own`
+      )
+    }
     const rest = this.#node(elementGoal(own, prefix))
     const { comma } = this.#layout
     const remaining = (max: number, used: number) => max === Infinity ? null : max - used
@@ -166,7 +183,9 @@ export class SchemaGrammar {
 
   /** An array with at least one element of another kind, wherever it stands. */
   #containing(own: ArrayCase, contained: Place): Ir.Node {
-    if (own.layers.some(({ prefix }) => prefix.length > 0)) return fail("Unsupported", contained, [], "cannot be enforced beside elements of a prefix")
+    if (own.layers.some(({ prefix }) => prefix.length > 0)) {
+      return fail("Unsupported", contained, [], "cannot be enforced beside elements of a prefix")
+    }
     const goal = elementGoal(own, 0)
     const item = this.#node(goal)
     const special = this.#node(goalOf([...goal, contained]))
@@ -197,12 +216,16 @@ export class SchemaGrammar {
     }
     const named = items.length
     if (own.max > named || own.max > own.required.size) {
-      for (const { goal, language } of this.#others(own, names)) {
-        items.push({ node: this.#layout.property(stringNode(language), this.#node(goal)), many: true })
-      }
+      const others = this.#others(own, names).map(({ goal, language }) => this.#layout.property(stringNode(language), this.#node(goal)))
+      if (others.length > 0) items.push({ node: choiceOf(others), many: true })
     }
     if (items.length > named && own.min > own.required.size + 1) {
-      return fail("Unsupported", own.place, ["minProperties"], "can be enforced only on the properties that are named, since others might repeat a name")
+      return fail(
+        "Unsupported",
+        own.place,
+        ["minProperties"],
+        "can be enforced only on the properties that are named, since others might repeat a name"
+      )
     }
     return this.#layout.enclosed("{", {
       kind: "permutation",
@@ -216,7 +239,10 @@ export class SchemaGrammar {
 
   /** The properties that are not named: a language of names and what their values satisfy, for each combination of patterns. */
   #others(own: ObjectCase, names: ReadonlySet<string>): ReadonlyArray<{ readonly language: Regular.Regular; readonly goal: Goal }> {
-    if (this.#options.closed === true && own.layers.some(({ properties }) => properties.size > 0) && own.layers.every(({ others }) => others === undefined)) {
+    if (
+      this.#options.closed === true && own.layers.some(({ properties }) => properties.size > 0) &&
+      own.layers.every(({ others }) => others === undefined)
+    ) {
       return []
     }
     const patterns = new Map(own.layers.flatMap((layer) => layer.patterns.map((pattern) => [pattern.source, pattern])))
@@ -250,7 +276,11 @@ export class SchemaGrammar {
 
 /** The names that a case of `propertyNames` allows. */
 const namesOf = (own: Case): ReadonlyArray<Regular.Regular> =>
-  own.type === "string" ? [languageOf(own)] : own.type === "values" ? own.values.flatMap((value) => typeof value === "string" ? [Regular.text(value)] : []) : []
+  own.type === "string"
+    ? [languageOf(own)]
+    : own.type === "values"
+    ? own.values.flatMap((value) => typeof value === "string" ? [Regular.text(value)] : [])
+    : []
 
 const choiceOf = (nodes: ReadonlyArray<Ir.Node>): Ir.Node => {
   const [only] = nodes
