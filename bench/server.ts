@@ -4,7 +4,7 @@
  * 10 MB. Run with `npm run bench:server`.
  */
 import { setTimeout as wait } from "node:timers/promises"
-import { agent, answered, quantile, send } from "./support/client.ts"
+import { agent, answered, answeredBySocket, closeSockets, quantile, send } from "./support/client.ts"
 import { type Dialect, dialects } from "./support/dialects.ts"
 import { ServerProcess } from "./support/serverProcess.ts"
 import { type Stall, stallDuring, stallOfBody } from "./support/stall.ts"
@@ -20,8 +20,8 @@ const counts = 24
 const bodyBytes = 10_000_000
 const budget = { tokenMicroseconds: 10, refusalMs: 5, stallMs: 10 }
 
-const [chat, , , messages] = dialects
-if (chat === undefined || messages === undefined) throw new Error("no dialects")
+const [chat, , responses, messages] = dialects
+if (chat === undefined || responses === undefined || messages === undefined) throw new Error("no dialects")
 
 const server = await ServerProcess.start()
 const missed: Array<string> = []
@@ -30,10 +30,23 @@ const within = (name: string, value: number, limit: number) => {
   if (!(value <= limit)) missed.push(name)
 }
 
-const streamAll = async ({ body, path }: Dialect) => {
+interface Streamed {
+  readonly name: string
+  readonly stream: () => Promise<{ readonly bytes: number; readonly events: number }>
+}
+
+const streamed: ReadonlyArray<Streamed> = [
+  ...dialects.map(({ body, name, path }) => ({ name, stream: () => answered(server.url + path, body(tokensPerStream, true)) })),
+  {
+    name: "Responses, WebSocket",
+    stream: () => answeredBySocket(server.url + responses.path, { ...responses.body(tokensPerStream, true), store: false })
+  }
+]
+
+const streamAll = async ({ stream }: Streamed) => {
   const before = await server.ask("figures")
   const started = performance.now()
-  const answers = await Promise.all(Array.from({ length: streams }, () => answered(server.url + path, body(tokensPerStream, true))))
+  const answers = await Promise.all(Array.from({ length: streams }, stream))
   const seconds = (performance.now() - started) / 1000
   const tokens = streams * tokensPerStream
   return {
@@ -74,7 +87,7 @@ const besideStreams = async <A>(work: () => Promise<A>): Promise<A> => {
   return result
 }
 
-for (const dialect of dialects) {
+for (const dialect of streamed) {
   for (let round = 0; round < warmUps; round++) await streamAll(dialect)
   const rounds: Array<Awaited<ReturnType<typeof streamAll>>> = []
   for (let round = 0; round < measured; round++) rounds.push(await streamAll(dialect))
@@ -90,6 +103,8 @@ for (const dialect of dialects) {
   )
   within(`token, ${dialect.name}`, median, budget.tokenMicroseconds)
 }
+
+closeSockets()
 
 await shortAll(chat)
 for (const dialect of [chat, messages]) {

@@ -1,3 +1,5 @@
+import { WebSocket } from "@effect/platform-node/NodeWS"
+import { once } from "node:events"
 import { Agent, request } from "node:http"
 
 export const agent = new Agent({ keepAlive: true, maxSockets: 256 })
@@ -71,6 +73,42 @@ export const answered = async (url: string, body: object | Buffer, status = 200)
   const answer = await send(url, body).answer
   if (answer.status !== status) throw new Error(`${url} answered ${answer.status}, not ${status}`)
   return answer
+}
+
+const idleSockets: Array<WebSocket> = []
+
+const socketTo = async (url: string): Promise<WebSocket> => {
+  const socket = idleSockets.pop()
+  if (socket !== undefined) return socket
+  const opened = new WebSocket(url.replace("http", "ws"))
+  await once(opened, "open")
+  return opened
+}
+
+/** Has one response over a WebSocket, which is kept for others, without parsing its events. */
+export const answeredBySocket = async (url: string, body: object): Promise<Pick<Answer, "bytes" | "events">> => {
+  const socket = await socketTo(url)
+  const { promise, reject, resolve } = Promise.withResolvers<Pick<Answer, "bytes" | "events">>()
+  let bytes = 0
+  let events = 0
+  const onMessage = (data: Buffer) => {
+    events++
+    bytes += data.length
+    const head = data.toString("latin1", 0, 32)
+    if (head.startsWith("{\"type\":\"error\"")) reject(new Error(String(data)))
+    if (!head.startsWith("{\"type\":\"response.completed\"") && !head.startsWith("{\"type\":\"response.incomplete\"")) return
+    socket.off("message", onMessage)
+    idleSockets.push(socket)
+    resolve({ bytes, events })
+  }
+  socket.on("message", onMessage)
+  socket.send(JSON.stringify({ type: "response.create", ...body }))
+  return promise
+}
+
+/** Ends the connections that are kept. */
+export const closeSockets = (): void => {
+  for (const socket of idleSockets.splice(0)) socket.terminate()
 }
 
 /** The value below which this share of the values lies. */
