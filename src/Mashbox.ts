@@ -12,6 +12,7 @@ import { Generation } from "./generation/Generation.ts"
 import * as GgufMetadata from "./models/GgufMetadata.ts"
 import type { ModelMetadata } from "./models/ModelMetadata.ts"
 import { ChatTemplate } from "./prompt/ChatTemplate.ts"
+import { LongPrompts } from "./prompt/LongPrompts.ts"
 import * as Server from "./server/Server.ts"
 import { Settings, type SettingsValue } from "./Settings.ts"
 import * as GgufTokenizer from "./tokenizer/GgufTokenizer.ts"
@@ -52,24 +53,22 @@ const servedModel = (settings: SettingsValue, metadata: ModelMetadata): ServedMo
   prefixCache: false
 })
 
-/** A model that cannot chat still serves what needs no template. */
-const layerChatTemplate = (metadata: ModelMetadata) =>
-  Layer.effect(
-    ChatTemplate,
-    Effect.gen(function*() {
-      const { bos, eos, specialTexts } = yield* Tokenizer
-      return yield* ChatTemplate.make({ template: metadata.chatTemplate, bos, eos, specialTexts }).pipe(
-        Effect.catch((error) => Effect.succeed(ChatTemplate.refusing(error)))
-      )
-    })
-  )
+/** The chat template, and the thread for long prompts. A model that cannot chat still serves what needs no template. */
+const layerPrompts = (metadata: ModelMetadata) =>
+  Layer.unwrap(Tokenizer.useSync(({ bos, eos, specialTexts }) => {
+    const source = { template: metadata.chatTemplate, bos, eos, specialTexts }
+    return Layer.merge(
+      Layer.effect(ChatTemplate, ChatTemplate.make(source).pipe(Effect.catch((error) => Effect.succeed(ChatTemplate.refusing(error))))),
+      LongPrompts.layer(metadata.vocabulary, source)
+    )
+  }))
 
 /** What the server knows of a model without running it: tokenizer, chat template, and what it tells clients. */
-export const layerModel: Layer.Layer<Tokenizer | ChatTemplate | ServedModel, ModelError, Settings> = Layer.unwrap(
+export const layerModel: Layer.Layer<Tokenizer | ChatTemplate | LongPrompts | ServedModel, ModelError, Settings> = Layer.unwrap(
   Effect.gen(function*() {
     const settings = yield* Settings
     const metadata = yield* GgufMetadata.read(settings.model)
-    return layerChatTemplate(metadata).pipe(
+    return layerPrompts(metadata).pipe(
       Layer.provideMerge(GgufTokenizer.layer(metadata.vocabulary)),
       Layer.merge(Layer.succeed(ServedModel, servedModel(settings, metadata)))
     )

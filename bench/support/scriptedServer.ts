@@ -12,6 +12,7 @@ import { Admission } from "../../src/generation/Admission.ts"
 import { Generation } from "../../src/generation/Generation.ts"
 import * as GgufMetadata from "../../src/models/GgufMetadata.ts"
 import { ChatTemplate } from "../../src/prompt/ChatTemplate.ts"
+import { LongPrompts } from "../../src/prompt/LongPrompts.ts"
 import * as Server from "../../src/server/Server.ts"
 import { Settings } from "../../src/Settings.ts"
 import * as JsonLogger from "../../src/telemetry/JsonLogger.ts"
@@ -32,12 +33,15 @@ const program = Effect.gen(function*() {
   const endless = function*() {
     while (true) yield* output.subarray(1)
   }
+  const { bos, eos, specialTexts } = yield* Effect.provide(Tokenizer, tokenizer)
+  const source = { template: metadata.chatTemplate, bos, eos, specialTexts }
   const model = { contextLength: 1 << 24, vocabularySize: metadata.vocabulary.tokens.length, slots }
   const services = Generation.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(
       layerScripted({ answer: () => ({ tokens: endless() }), model }),
       tokenizer,
-      ChatTemplate.layer({ template: metadata.chatTemplate, bos: undefined, eos: undefined, specialTexts: [] }),
+      ChatTemplate.layer(source),
+      LongPrompts.layer(metadata.vocabulary, source),
       Auth.layer,
       Admission.layer,
       Layer.succeed(ServedModel, {

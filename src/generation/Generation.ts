@@ -16,6 +16,7 @@ import type { PrefillProgress } from "../domain/Usage.ts"
 import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
 import type { EngineLogprobs } from "../engine/Logprobs.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
+import { LongPrompts } from "../prompt/LongPrompts.ts"
 import { usualReasoning } from "../prompt/Reasoning.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
@@ -64,7 +65,7 @@ export class Generation extends Context.Service<Generation, {
       const syntax = yield* detectSyntax(template)
 
       const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
-      const prompts = Prompts.make(template, tokenizer)
+      const prompts = Prompts.make(template, tokenizer, yield* Effect.serviceOption(LongPrompts))
 
       const accept = Effect.fn("Generation.accept")(function*(request: GenerationRequest) {
         if (request.model !== undefined && !isNamed(model, request.model)) return yield* new ModelNotFound({ model: request.model })

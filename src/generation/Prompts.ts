@@ -1,17 +1,15 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { Conversation } from "../domain/Conversation.ts"
 import { type TemplateError, UnsupportedFeature } from "../domain/Errors.ts"
 import type { Prompt, TextPrompt } from "../domain/GenerationRequest.ts"
 import type { ChatTemplate } from "../prompt/ChatTemplate.ts"
+import { isLonger } from "../prompt/ConversationLength.ts"
 import { infill } from "../prompt/Infill.ts"
-import { noReasoning, type ReasoningState, reasoningState } from "../prompt/Reasoning.ts"
+import { type EncodedPrompt, longPrompt, type LongPrompts } from "../prompt/LongPrompts.ts"
+import { noReasoning, reasoningState } from "../prompt/Reasoning.ts"
+import { renderText } from "../prompt/TextPrompts.ts"
 import { inSpan } from "../telemetry/Spans.ts"
-import type { RenderedPrompt, Tokenizer } from "../tokenizer/Tokenizer.ts"
-
-export interface EncodedPrompt {
-  readonly tokens: Int32Array
-  readonly reasoning: ReasoningState
-}
+import type { Tokenizer } from "../tokenizer/Tokenizer.ts"
 
 /** What becomes of prompts before a model sees them. Asks nothing of the engine. */
 export interface Prompts {
@@ -26,43 +24,54 @@ export interface Prompts {
   readonly eos: string | undefined
 }
 
-const textPrompt = (prompt: TextPrompt, specialTexts: ReadonlyArray<string>): RenderedPrompt | undefined => {
-  const rendered = prompt.suffix === undefined
-    ? { text: prompt.text, untrusted: prompt.parseSpecial === true ? [] : [[0, prompt.text.length] as const] }
-    : infill(specialTexts, prompt.text, prompt.suffix)
-  return rendered === undefined || prompt.addBos === undefined ? rendered : { ...rendered, addBos: prompt.addBos }
-}
-
-export const make = (template: ChatTemplate["Service"], tokenizer: Tokenizer["Service"]): Prompts => ({
-  encode: Effect.fnUntraced(function*(prompt: Prompt) {
-    switch (prompt._tag) {
-      case "Chat": {
-        const rendered = yield* inSpan("render")(template.render(prompt.conversation))
-        return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), reasoning: reasoningState(rendered, template.reasoning) }
-      }
-      case "Text": {
-        const rendered = textPrompt(prompt, tokenizer.specialTexts)
-        if (rendered === undefined) {
-          return yield* new UnsupportedFeature({
-            message: "suffix: this model has no tokens for filling in between two texts",
-            field: "suffix"
-          })
-        }
-        return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), reasoning: noReasoning }
-      }
-      case "Tokens":
-        return { tokens: Int32Array.from(prompt.tokens), reasoning: noReasoning }
-    }
-  }),
-  render: (conversation) => Effect.map(template.render(conversation), ({ text }) => text),
-  textOf: (tokens) => {
-    const decoder = tokenizer.decoder(true)
-    let text = ""
-    for (const token of tokens) text += decoder.push(token)
-    return text + decoder.end()
-  },
-  bytesOf: tokenizer.tokenBytes,
-  vocabularySize: tokenizer.size,
-  bos: tokenizer.bos,
-  eos: tokenizer.eos
+const noInfill = new UnsupportedFeature({
+  message: "suffix: this model has no tokens for filling in between two texts",
+  field: "suffix"
 })
+
+const isLongText = ({ suffix = "", text }: TextPrompt) => text.length + suffix.length > longPrompt
+
+/** `long`: where long prompts are encoded; without it all are in this thread. */
+export const make = (
+  template: ChatTemplate["Service"],
+  tokenizer: Tokenizer["Service"],
+  long: Option.Option<LongPrompts["Service"]> = Option.none()
+): Prompts => {
+  const longFor = (isLong: boolean) => isLong ? Option.getOrUndefined(long) : undefined
+  return {
+    encode: Effect.fnUntraced(function*(prompt: Prompt) {
+      switch (prompt._tag) {
+        case "Chat": {
+          const thread = longFor(isLonger(prompt.conversation, longPrompt))
+          if (thread !== undefined) return yield* inSpan("tokenize")(thread.encode(prompt))
+          const rendered = yield* inSpan("render")(template.render(prompt.conversation))
+          return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), reasoning: reasoningState(rendered, template.reasoning) }
+        }
+        case "Text": {
+          if (prompt.suffix !== undefined && infill(tokenizer.specialTexts, "", "") === undefined) return yield* noInfill
+          const thread = longFor(isLongText(prompt))
+          if (thread !== undefined) return yield* inSpan("tokenize")(thread.encode(prompt))
+          const rendered = renderText(prompt, tokenizer.specialTexts)
+          if (rendered === undefined) return yield* noInfill
+          return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), reasoning: noReasoning }
+        }
+        case "Tokens":
+          return { tokens: Int32Array.from(prompt.tokens), reasoning: noReasoning }
+      }
+    }),
+    render: Effect.fnUntraced(function*(conversation) {
+      const thread = longFor(isLonger(conversation, longPrompt))
+      return thread === undefined ? (yield* template.render(conversation)).text : yield* thread.render({ _tag: "Chat", conversation })
+    }),
+    textOf: (tokens) => {
+      const decoder = tokenizer.decoder(true)
+      let text = ""
+      for (const token of tokens) text += decoder.push(token)
+      return text + decoder.end()
+    },
+    bytesOf: tokenizer.tokenBytes,
+    vocabularySize: tokenizer.size,
+    bos: tokenizer.bos,
+    eos: tokenizer.eos
+  }
+}

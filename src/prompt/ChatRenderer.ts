@@ -1,6 +1,7 @@
 import type { Conversation, Message } from "../domain/Conversation.ts"
 import type { RenderedPrompt } from "../tokenizer/Tokenizer.ts"
 import { chatMl } from "./ChatMl.ts"
+import { messageLength } from "./ConversationLength.ts"
 import { globals } from "./jinja/Globals.ts"
 import { JinjaTemplate } from "./jinja/JinjaTemplate.ts"
 import { fromData } from "./jinja/Json.ts"
@@ -47,12 +48,6 @@ const templateOf = ({ specialTexts, template }: TemplateSource): string => {
   throw new JinjaError("the model has no chat template")
 }
 
-const messageLength = (message: Message): number =>
-  (message.content?.length ?? 0) +
-  (message.role === "assistant"
-    ? (message.reasoning?.length ?? 0) + (message.toolCalls ?? []).reduce((total, call) => total + call.arguments.length, 0)
-    : 0)
-
 /** What a render may use: far more than any real template needs for an input of this size. */
 const budget = ({ messages, tools }: Conversation): Budget => {
   const length = messages.reduce((total, message) => total + messageLength(message), 0)
@@ -64,6 +59,9 @@ const ranges = (text: Text): RenderedPrompt["untrusted"] => {
   const { marks } = text
   return Array.from({ length: marks.length / 2 }, (_, index) => [marks[2 * index] ?? 0, marks[2 * index + 1] ?? 0] as const)
 }
+
+/** Why a conversation is not rendered, in one line. */
+export const refusal = (cause: unknown): string => cause instanceof JinjaError ? cause.message : "the chat template failed"
 
 /** Renders conversations with one model's template. Its methods throw a JinjaError with a message of one line. */
 export class ChatRenderer {

@@ -2,14 +2,12 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { Conversation } from "../domain/Conversation.ts"
 import { TemplateError } from "../domain/Errors.ts"
 import type { RenderedPrompt } from "../tokenizer/Tokenizer.ts"
-import { ChatRenderer, type TemplateSource } from "./ChatRenderer.ts"
-import { JinjaError } from "./jinja/Values.ts"
+import { ChatRenderer, refusal, type TemplateSource } from "./ChatRenderer.ts"
 import { type ReasoningFormat, startsInReasoning } from "./Reasoning.ts"
 
 export type { TemplateSource } from "./ChatRenderer.ts"
 
-const asTemplateError = (cause: unknown): TemplateError =>
-  new TemplateError({ message: cause instanceof JinjaError ? cause.message : "the chat template failed" })
+const asTemplateError = (cause: unknown): TemplateError => new TemplateError({ message: refusal(cause) })
 
 /** The model's own chat template. */
 export class ChatTemplate extends Context.Service<ChatTemplate, {

@@ -2,6 +2,7 @@ import { type Cause, Effect } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Auth, localTenant } from "../auth/Auth.ts"
 import { RequestRefused } from "../domain/Errors.ts"
+import { CurrentTenant } from "../domain/Tenant.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Settings } from "../Settings.ts"
@@ -81,7 +82,7 @@ export const layer = HttpRouter.middleware(
           record.tenant = yield* auth.authenticate({ authorization: headers["authorization"], apiKey: headers["x-api-key"] })
         }
         if (draining.now()) return yield* new RequestRefused({ reason: "Draining", message: "The server is shutting down." })
-        return yield* app
+        return yield* Effect.provideService(app, CurrentTenant, record.tenant)
       })
 
     return (app) =>

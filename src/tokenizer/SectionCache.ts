@@ -5,12 +5,20 @@ interface Entry {
   readonly bytes: number
 }
 
+interface Share {
+  readonly entries: Map<string, Entry>
+  bytes: number
+}
+
 const entryOverhead = 128
 
-/** Ids of texts between special tokens, least recently used out first. */
+/**
+ * Ids of texts between special tokens. Each tenant finds only what it encoded itself, so that the time of an answer tells nobody what others
+ * have sent; the room is shared, and the tenant that takes the most of it loses its least recently used texts first.
+ */
 export class SectionCache {
   readonly #capacity: number
-  readonly #entries = new Map<string, Entry>()
+  readonly #shares = new Map<string, Share>()
   #bytes = 0
 
   constructor(capacityBytes: number) {
@@ -21,24 +29,38 @@ export class SectionCache {
     return this.#bytes
   }
 
-  get(text: string): Int32Array | undefined {
-    const entry = this.#entries.get(text)
-    if (entry === undefined) return undefined
-    this.#entries.delete(text)
-    this.#entries.set(text, entry)
+  get(tenant: string, text: string): Int32Array | undefined {
+    // A lookup hashes the text.
+    if (text.length * 2 > this.#capacity / 4) return undefined
+    const entries = this.#shares.get(tenant)?.entries
+    const entry = entries?.get(text)
+    if (entries === undefined || entry === undefined) return undefined
+    entries.delete(text)
+    entries.set(text, entry)
     return entry.ids
   }
 
   /** A text that would take more than a quarter of the room is not kept. */
-  set(text: string, ids: Int32Array): void {
+  set(tenant: string, text: string, ids: Int32Array): void {
     const bytes = text.length * 2 + ids.byteLength + entryOverhead
-    if (bytes > this.#capacity / 4 || this.#entries.has(text)) return
-    this.#entries.set(ownString(text), { ids, bytes })
+    if (bytes > this.#capacity / 4) return
+    let share = this.#shares.get(tenant)
+    if (share === undefined) this.#shares.set(tenant, share = { entries: new Map(), bytes: 0 })
+    if (share.entries.has(text)) return
+    share.entries.set(ownString(text), { ids, bytes })
+    share.bytes += bytes
     this.#bytes += bytes
-    for (const [oldest, entry] of this.#entries) {
-      if (this.#bytes <= this.#capacity) break
-      this.#entries.delete(oldest)
+    while (this.#bytes > this.#capacity) this.#evict()
+  }
+
+  #evict(): void {
+    const [tenant, share] = Array.from(this.#shares).reduce((largest, other) => other[1].bytes > largest[1].bytes ? other : largest)
+    for (const [oldest, entry] of share.entries) {
+      share.entries.delete(oldest)
+      share.bytes -= entry.bytes
       this.#bytes -= entry.bytes
+      break
     }
+    if (share.entries.size === 0) this.#shares.delete(tenant)
   }
 }

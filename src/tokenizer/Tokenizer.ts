@@ -13,7 +13,7 @@ export interface RenderedPrompt {
 
 /** Text ⇄ token ids of one model. */
 export class Tokenizer extends Context.Service<Tokenizer, {
-  /** Ids of a prompt. BOS is put first where the vocabulary wants one and the text does not begin with it. Long texts are encoded off the event loop. */
+  /** Ids of a prompt. BOS is put first where the vocabulary wants one and the text does not begin with it. A long text is encoded in short turns of the event loop. */
   readonly encode: (prompt: RenderedPrompt) => Effect.Effect<Int32Array>
   /**
    * A streaming decoder of output that continues a prompt: control tokens are silent or show as their text, all of them or those with one of

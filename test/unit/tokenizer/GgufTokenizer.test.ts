@@ -1,10 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Result, Scope } from "effect"
-import { MessageChannel, Worker } from "node:worker_threads"
+import { Effect, Fiber, Result } from "effect"
 import type { Vocabulary } from "../../../src/models/ModelMetadata.ts"
 import * as GgufTokenizer from "../../../src/tokenizer/GgufTokenizer.ts"
-import * as LongEncoder from "../../../src/tokenizer/LongEncoder.ts"
-import { pack, unpack } from "../../../src/tokenizer/PackedVocabulary.ts"
 import { PromptEncoder } from "../../../src/tokenizer/PromptEncoder.ts"
 import { Tokenizer } from "../../../src/tokenizer/Tokenizer.ts"
 import { goldenVocabulary, readVocabulary } from "./vectors.ts"
@@ -17,19 +14,6 @@ const trusted = (text: string) => ({ text, untrusted: [] })
 /** Text without special tokens; different for each seed. */
 const prose = (characters: number, seed: number) =>
   Array.from({ length: Math.ceil(characters / 12) }, (_, i) => `word${seed} no${i * 7919 % 977}, `).join("").slice(0, characters)
-
-/** Counts the threads that a tokenizer starts. */
-const countingThread = (of: Vocabulary) => {
-  const threads: Array<Worker> = []
-  const startThread = () => {
-    const thread = LongEncoder.startThread(of)()
-    threads.push(thread)
-    return thread
-  }
-  return { threads, startThread }
-}
-
-const stub = (program: string) => () => new Worker(`const { parentPort } = require("node:worker_threads"); ${program}`, { eval: true })
 
 describe("the Tokenizer service", () => {
   it.live("describes the vocabulary", () =>
@@ -132,94 +116,27 @@ describe("BOS", () => {
 })
 
 describe("long prompts", () => {
-  it.live("have the ids of short ones and leave the thread alone once they are known", () =>
+  it.live("have the ids of their parts, from the cache too", () =>
     Effect.gen(function*() {
-      const { startThread, threads } = countingThread(vocabulary)
-      const tokenizer = yield* GgufTokenizer.make(vocabulary, { startThread })
+      const tokenizer = yield* GgufTokenizer.make(vocabulary)
       const turns = (count: number) => Array.from({ length: count }, (_, i) => `<|im_start|>user\n${prose(3000, i)}<|im_end|>\n`).join("")
       const expected = (text: string) =>
         Array.from(encoder.join(encoder.specials.cut(text, []).map((part) => typeof part === "number" ? part : encoder.encodeText(part))))
-      yield* tokenizer.encode(trusted(turns(2)))
-      assert.strictEqual(threads.length, 0)
-      for (const count of [40, 40, 41, 42]) {
+      for (const count of [2, 40, 40, 41]) {
         assert.deepEqual(Array.from(yield* tokenizer.encode(trusted(turns(count)))), expected(turns(count)))
       }
-      assert.strictEqual(threads.length, 1)
-      yield* Effect.promise(() => threads[0]?.terminate() ?? Promise.resolve(0))
-      assert.deepEqual(Array.from(yield* tokenizer.encode(trusted(turns(42)))), expected(turns(42)))
-      assert.strictEqual(threads.length, 1)
     }))
 
-  it.live("start the thread again after it died, in the middle of a text too", () =>
+  it.live("leave the event loop to others meanwhile, and end when they are interrupted", () =>
     Effect.gen(function*() {
-      let starts = 0
-      const tokenizer = yield* GgufTokenizer.make(vocabulary, {
-        startThread: () =>
-          ++starts === 1 ? stub("parentPort.on('message', () => process.exit(3))")() : LongEncoder.startThread(vocabulary)()
-      })
-      const text = prose(20_000, 1)
-      assert.deepEqual(Array.from(yield* tokenizer.encode(trusted(text))), Array.from(encoder.encodeText(text)))
-      assert.strictEqual(starts, 2)
+      const tokenizer = yield* GgufTokenizer.make(vocabulary)
+      const fiber = yield* Effect.forkChild(tokenizer.encode(trusted("ab".repeat(1_000_000))), { startImmediately: true })
+      yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* Fiber.interrupt(fiber)
+      // The next huge piece does not wait for the one that was given up.
+      assert.isAbove((yield* tokenizer.encode(trusted("ba".repeat(150_000)))).length, 0)
     }))
-
-  it.live("that kill the thread every time end in a defect with its cause", () =>
-    Effect.gen(function*() {
-      const tokenizer = yield* GgufTokenizer.make(vocabulary, {
-        startThread: stub("parentPort.on('message', () => { throw new Error('boom') })")
-      })
-      const exit = yield* Effect.exit(tokenizer.encode(trusted(prose(20_000, 1))))
-      assert.isTrue(Exit.isFailure(exit))
-      assert.include(String(exit), "ended twice")
-    }))
-
-  it.live("are interruptible, waiting or at work, and the next one is served", () =>
-    Effect.gen(function*() {
-      const { port1, port2 } = new MessageChannel()
-      const got = yield* Deferred.make<void>()
-      port1.once("message", () => Deferred.doneUnsafe(got, Effect.void))
-      // Holds the first answer back until it is told to go.
-      const program = `
-        const { parentPort, workerData: control } = require("node:worker_threads")
-        let held
-        control.on("message", () => held())
-        parentPort.on("message", (texts) => {
-          const reply = () => parentPort.postMessage(texts.map((text) => Int32Array.of(text.length)))
-          if (held !== undefined) return reply()
-          held = reply
-          control.postMessage("got")
-        })`
-      const tokenizer = yield* GgufTokenizer.make(vocabulary, {
-        startThread: () => new Worker(program, { eval: true, workerData: port2, transferList: [port2] })
-      })
-      const encode = (characters: number) =>
-        Effect.forkChild(tokenizer.encode(trusted(prose(characters, characters))), { startImmediately: true })
-      const atWork = yield* encode(20_000)
-      yield* Deferred.await(got)
-      const waiting = yield* encode(21_000)
-      const last = yield* encode(22_000)
-      yield* Fiber.interrupt(atWork)
-      yield* Fiber.interrupt(waiting)
-      port1.postMessage("go")
-      assert.deepEqual(Array.from(yield* Fiber.join(last)), [22_000])
-      port1.close()
-    }))
-
-  it.live("end their thread with the layer's scope", () =>
-    Effect.gen(function*() {
-      const { startThread, threads } = countingThread(vocabulary)
-      const scope = yield* Scope.make()
-      const tokenizer = yield* Scope.provide(GgufTokenizer.make(vocabulary, { startThread }), scope)
-      yield* tokenizer.encode(trusted(prose(20_000, 1)))
-      const exited = new Promise<void>((resolve) => threads[0]?.once("exit", () => resolve()))
-      yield* Scope.close(scope, Exit.void)
-      yield* Effect.promise(() => exited)
-    }))
-
-  it("get their vocabulary unchanged", () => {
-    const spm = goldenVocabulary("spm-llama")
-    assert.isDefined(spm)
-    for (const one of [vocabulary, spm]) assert.deepEqual(unpack(structuredClone(pack(one))), one)
-  })
 })
 
 describe("untrusted text", () => {

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BPE } from "@huggingface/tokenizers"
 import { Schema } from "effect"
+import { IdList } from "../../../src/tokenizer/IdList.ts"
 import { MergeModel } from "../../../src/tokenizer/MergeModel.ts"
+import { abandon, finish } from "../../../src/tokenizer/Paused.ts"
 
 /** Merges whose ranks contradict each other in every way: all two-part cuts of strings over a small alphabet, in a scrambled order. */
 const alphabet = ["a", "b", "é", "👋"]
@@ -18,9 +20,10 @@ const merges: ReadonlyArray<readonly [string, string]> = (() => {
 })()
 const tokens = new Set([...alphabet, ...merges.flat(), ...merges.map((pair) => pair.join(""))])
 
+const names = Array.from(tokens)
 const library = new BPE({
   type: "BPE",
-  vocab: Object.fromEntries(Array.from(tokens, (token, id) => [token, id])),
+  vocab: Object.fromEntries(names.map((token, id) => [token, id])),
   merges,
   ignore_merges: false,
   byte_fallback: true,
@@ -30,12 +33,26 @@ const library = new BPE({
 
 const model = (options: { readonly ignoreMerges?: boolean; readonly byteLevel?: boolean; readonly ids?: Map<string, number> } = {}) =>
   new MergeModel({
-    ids: options.ids ?? new Map(Array.from(tokens, (token, id) => [token, id])),
+    ids: options.ids ?? new Map(names.map((token, id) => [token, id])),
     merges: merges.map((pair) => pair.join(" ")),
     byteLevel: options.byteLevel ?? false,
     ignoreMerges: options.ignoreMerges ?? false,
     unknown: undefined
   })
+
+const encode = (bpe: MergeModel, pieces: ReadonlyArray<string>): ReadonlyArray<number> => {
+  const ids = new IdList()
+  for (const piece of pieces) bpe.encode(piece, ids)
+  return Array.from(ids.toArray())
+}
+
+const encodeLong = (bpe: MergeModel, piece: string): ReadonlyArray<number> => {
+  const ids = new IdList()
+  finish(bpe.encodeLong(piece, ids))
+  return Array.from(ids.toArray())
+}
+
+const expected = (...pieces: ReadonlyArray<string>) => pieces.flatMap((piece) => library.bpe(piece)).map((token) => names.indexOf(token))
 
 describe("MergeModel", () => {
   it.prop(
@@ -46,7 +63,9 @@ describe("MergeModel", () => {
     },
     ({ picks, times }) => {
       const text = picks.map((pick) => alphabet[pick]).join("").repeat(times)
-      assert.deepEqual(model().bpe(text), text === "" ? [] : library.bpe(text))
+      const ids = text === "" ? [] : expected(text)
+      assert.deepEqual(encode(model(), [text]), ids)
+      assert.deepEqual(encodeLong(model(), text), ids)
     },
     { arbitrary: { runs: 500 } }
   )
@@ -57,35 +76,49 @@ describe("MergeModel", () => {
     for (const length of [23, 24, 25, 26, 500, 5000]) {
       for (const letters of [1, 2, 4]) {
         const text = Array.from({ length }, () => alphabet[random() % letters]).join("")
-        assert.deepEqual(model().bpe(text), library.bpe(text))
+        assert.deepEqual(encode(model(), [text]), expected(text))
+        assert.deepEqual(encodeLong(model(), text), expected(text))
       }
     }
   })
 
+  it("merges one huge piece at a time, and the next when the first ended or was given up", () => {
+    const bpe = model()
+    const huge = "ab".repeat(200_000)
+    const first = bpe.encodeLong(huge, new IdList())
+    first.next()
+    const ids = new IdList()
+    const second = bpe.encodeLong(huge, ids)
+    assert.strictEqual(second.next().value, "waiting")
+    assert.deepEqual(encodeLong(bpe, "abab".repeat(1000)), expected("abab".repeat(1000)))
+    abandon(first)
+    finish(second)
+    assert.isAbove(ids.length, 1)
+  })
+
   it("answers from its cache what it answered before", () => {
     const bpe = model()
-    const first = bpe.encode(["abab", "aab", "abab"])
-    assert.deepEqual(bpe.encode(["abab", "aab", "abab"]), first)
-    assert.deepEqual(first, [...library.bpe("abab"), ...library.bpe("aab"), ...library.bpe("abab")])
-    for (let i = 0; i < 40_000; i++) bpe.encode([`a${i % 3 === 0 ? "b" : "a"}`.repeat(1 + i % 30)])
-    assert.deepEqual(bpe.encode(["abab", "aab", "abab"]), first)
+    const first = encode(bpe, ["abab", "aab", "abab"])
+    assert.deepEqual(encode(bpe, ["abab", "aab", "abab"]), first)
+    assert.deepEqual(first, expected("abab", "aab", "abab"))
+    for (let i = 0; i < 40_000; i++) encode(bpe, [`a${i % 3 === 0 ? "b" : "a"}`.repeat(1 + i % 30)])
+    assert.deepEqual(encode(bpe, ["abab", "aab", "abab"]), first)
   })
 
   it("makes no token that the vocabulary does not have", () => {
     const ids = new Map([["a", 0], ["b", 1]])
-    assert.deepEqual(model({ ids }).encode(["abab"]), ["a", "b", "a", "b"])
+    assert.deepEqual(encode(model({ ids }), ["abab"]), [0, 1, 0, 1])
   })
 
   it("knows a token named __proto__", () => {
     const ids = new Map([["__proto__", 7], ["_", 8]])
-    assert.deepEqual(model({ ids, byteLevel: true, ignoreMerges: true }).encode(["__proto__"]), ["__proto__"])
+    assert.deepEqual(encode(model({ ids, byteLevel: true, ignoreMerges: true }), ["__proto__"]), [7])
   })
 
   it("falls back to bytes, then to the unknown token", () => {
-    const bytes = ["<0xE2>", "<0x82>", "<0xAC>"]
-    const ids = new Map(["a", ...bytes].map((token, id) => [token, id]))
-    assert.deepEqual(model({ ids }).encode(["a€"]), ["a", ...bytes])
-    const unknown = new MergeModel({ ids: new Map([["<unk>", 0]]), merges: [], byteLevel: false, ignoreMerges: false, unknown: "<unk>" })
-    assert.deepEqual(unknown.encode(["a€"]), ["<unk>", "<unk>"])
+    const ids = new Map(["a", "<0xE2>", "<0x82>", "<0xAC>"].map((token, id) => [token, id]))
+    assert.deepEqual(encode(model({ ids }), ["a€"]), [0, 1, 2, 3])
+    const unknown = new MergeModel({ ids: new Map(), merges: [], byteLevel: false, ignoreMerges: false, unknown: 9 })
+    assert.deepEqual(encode(unknown, ["a€"]), [9, 9])
   })
 })

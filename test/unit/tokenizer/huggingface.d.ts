@@ -1,7 +1,7 @@
 import "@huggingface/tokenizers"
 
 // The package's declarations use relative imports without extensions, which Node's ESM resolution does not follow: its classes come out as
-// `any` or not at all. These are the ones used here (version 0.2.0).
+// `any` or not at all. These are the ones that tests compare with (version 0.2.0).
 declare module "@huggingface/tokenizers" {
   export class BPE {
     constructor(config: {
