@@ -2,7 +2,7 @@ import type { Conversation, Message } from "../domain/Conversation.ts"
 import type { TextPrompt } from "../domain/GenerationRequest.ts"
 import type { Tool } from "../domain/Tool.ts"
 import type { Vocabulary } from "../models/ModelMetadata.ts"
-import { type PackedVocabulary, pack } from "../tokenizer/PackedVocabulary.ts"
+import { pack, type PackedVocabulary } from "../tokenizer/PackedVocabulary.ts"
 import type { TemplateSource } from "./ChatRenderer.ts"
 import { messageLength } from "./ConversationLength.ts"
 import type { ReasoningState } from "./Reasoning.ts"
@@ -42,11 +42,13 @@ export type Parcel =
 export type ToThread = { readonly job: number } & (Parcel | { readonly cancel: true })
 
 /** A text comes in several answers; `rest` tells whether there are more. */
-export type FromThread = { readonly job: number } & (
-  | { readonly tokens: Int32Array; readonly reasoning: ReasoningState }
-  | { readonly text: string; readonly rest: boolean }
-  | { readonly refused: string }
-)
+export type FromThread =
+  & { readonly job: number }
+  & (
+    | { readonly tokens: Int32Array; readonly reasoning: ReasoningState }
+    | { readonly text: string; readonly rest: boolean }
+    | { readonly refused: string }
+  )
 
 /** UTF-16 units of text in one message to or from the thread. */
 export const unitsPerParcel = 64 * 1024
@@ -133,8 +135,8 @@ export class Assembly {
   }
 
   add(parcel: Exclude<Parcel, { readonly begin: unknown } | { readonly end: true }>): void {
-    if ("tools" in parcel) for (const tool of parcel.tools) this.#tools.push(tool)
-    else if ("messages" in parcel) for (const message of parcel.messages) this.#messages.push(message)
+    if ("tools" in parcel) { for (const tool of parcel.tools) this.#tools.push(tool) }
+    else if ("messages" in parcel) { for (const message of parcel.messages) this.#messages.push(message) }
     else if (parcel.place === "text") this.#text += parcel.more
     else if (parcel.place === "suffix") this.#suffix += parcel.more
     else this.#extend(parcel.more, parcel.place)

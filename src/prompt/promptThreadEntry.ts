@@ -47,7 +47,9 @@ const work = function*(job: number, assembly: Assembly): Paused<void> {
     return
   }
   const tokens = yield* encoder.encode(prompt, cache, assembly.work.tenant)
-  answer({ job, tokens, reasoning: assembly.prompt._tag === "Chat" ? reasoningState(prompt, renderer?.reasoning) : noReasoning }, [tokens.buffer])
+  answer({ job, tokens, reasoning: assembly.prompt._tag === "Chat" ? reasoningState(prompt, renderer?.reasoning) : noReasoning }, [
+    tokens.buffer
+  ])
 }
 
 const assemblies = new Map<number, Assembly>()

@@ -1,4 +1,17 @@
-import { classesAt, letter, lower, mark, number, punctuation, runOf, runOfOthers, space, symbol, upper, widthAt } from "./CharacterClasses.ts"
+import {
+  classesAt,
+  letter,
+  lower,
+  mark,
+  number,
+  punctuation,
+  runOf,
+  runOfOthers,
+  space,
+  symbol,
+  upper,
+  widthAt
+} from "./CharacterClasses.ts"
 
 /**
  * One alternative of a pre-tokenizer's regular expression, matched at one place of a well-formed text as if the text ended at `end`: where the
@@ -9,7 +22,9 @@ export type Matcher = (text: string, at: number, end: number) => number
 const apostrophe = 0x27
 const slash = 0x2f
 
-const isLineEnd = (unit: number) => unit === 0x0a || unit === 0x0d
+export const isLineEnd = (unit: number): boolean => unit === 0x0a || unit === 0x0d
+
+export const isLineEndOrSlash = (unit: number): boolean => isLineEnd(unit) || unit === slash
 
 const none = -1
 
@@ -23,11 +38,14 @@ export const firstOf = (...alternatives: ReadonlyArray<Matcher>): Matcher => (te
 }
 
 /** `'s|'t|'re|'ve|'m|'ll|'d` */
-export const contraction: Matcher = (text, at, end) => text.charCodeAt(at) === apostrophe ? contractionEnd(text.slice(at + 1, Math.min(end, at + 3)), at) : none
+export const contraction: Matcher = (text, at, end) =>
+  text.charCodeAt(at) === apostrophe ? contractionEnd(text.slice(at + 1, Math.min(end, at + 3)), at) : none
 
 /** The same under `(?i:…)`, for which the long s (U+017F) is an s too. */
 export const anyContraction: Matcher = (text, at, end) =>
-  text.charCodeAt(at) === apostrophe ? contractionEnd(text.slice(at + 1, Math.min(end, at + 3)).replace("\u017f", "s").toLowerCase(), at) : none
+  text.charCodeAt(at) === apostrophe
+    ? contractionEnd(text.slice(at + 1, Math.min(end, at + 3)).replace("\u017f", "s").toLowerCase(), at)
+    : none
 
 const contractionEnd = (suffix: string, at: number): number =>
   /^[stmd]/.test(suffix) ? at + 2 : suffix === "re" || suffix === "ve" || suffix === "ll" ? at + 3 : none
@@ -95,15 +113,15 @@ export const spaced = (run: number): Matcher => (text, at, end) => {
   return matched > start ? matched : none
 }
 
-/** ` ?[^ EXCLUDED]+` and, unless undefined, the line ends (and slashes) that follow. */
-export const spacedOthers = (excluded: number, tail?: "lines" | "lines and slashes"): Matcher => (text, at, end) => {
+/** ` ?[^\s EXCLUDED]+` and the units of a tail that follow. */
+export const spacedOthers = (excluded: number, isTail?: (unit: number) => boolean): Matcher => (text, at, end) => {
   const start = afterSpace(text, at)
   const matched = runOfOthers(text, start, end, excluded)
-  return matched > start ? (tail === undefined ? matched : tailEnd(text, matched, end, tail === "lines and slashes")) : none
+  return matched > start ? (isTail === undefined ? matched : tailEnd(text, matched, end, isTail)) : none
 }
 
-const tailEnd = (text: string, at: number, end: number, slashes: boolean): number => {
-  while (at < end && (isLineEnd(text.charCodeAt(at)) || (slashes && text.charCodeAt(at) === slash))) at++
+const tailEnd = (text: string, at: number, end: number, isTail: (unit: number) => boolean): number => {
+  while (at < end && isTail(text.charCodeAt(at))) at++
   return at
 }
 
@@ -157,7 +175,7 @@ export const punctuatedWord: Matcher = (text, at, end) => {
 /** ` ?[\p{P}\p{S}]+[\r\n]*` */
 export const spacedPunctuation: Matcher = (text, at, end) => {
   const matched = spaced(punctuation | symbol)(text, at, end)
-  return matched < 0 ? none : tailEnd(text, matched, end, false)
+  return matched < 0 ? none : tailEnd(text, matched, end, isLineEnd)
 }
 
 /** `[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+` */

@@ -13,12 +13,12 @@ export interface PreTokenizer {
   readonly addBos: boolean
 }
 
-const { anyContraction, cased, digits, firstOf, lineEnds, prefixed, spaced, spacedOthers, spaces } = Matchers
+const { anyContraction, cased, digits, firstOf, isLineEnd, isLineEndOrSlash, lineEnds, prefixed, spaced, spacedOthers, spaces } = Matchers
 
 const otherThan = space | letter | number
 
 const words = (count: number) =>
-  firstOf(anyContraction, prefixed(letter, letter | number), digits(count), spacedOthers(otherThan, "lines"), lineEnds, spaces)
+  firstOf(anyContraction, prefixed(letter, letter | number), digits(count), spacedOthers(otherThan, isLineEnd), lineEnds, spaces)
 
 const qwen2 = words(1)
 const llama3 = words(3)
@@ -26,13 +26,13 @@ const qwen35 = firstOf(
   anyContraction,
   prefixed(letter | mark, letter | number),
   digits(1),
-  spacedOthers(otherThan | mark, "lines"),
+  spacedOthers(otherThan | mark, isLineEnd),
   lineEnds,
   spaces
 )
 const gpt2 = firstOf(Matchers.contraction, spaced(letter), spaced(number), spacedOthers(otherThan), spaces)
-const gpt4o = firstOf(cased(anyContraction), digits(3), spacedOthers(otherThan, "lines and slashes"), lineEnds, spaces)
-const tekken = firstOf(cased(), digits(1), spacedOthers(otherThan, "lines and slashes"), lineEnds, spaces)
+const gpt4o = firstOf(cased(anyContraction), digits(3), spacedOthers(otherThan, isLineEndOrSlash), lineEnds, spaces)
+const tekken = firstOf(cased(), digits(1), spacedOthers(otherThan, isLineEndOrSlash), lineEnds, spaces)
 const deepseek = firstOf(Matchers.punctuatedWord, Matchers.markedWord, Matchers.spacedPunctuation, lineEnds, spaces)
 
 const plain = { nfc: false, ignoreMerges: false, addBos: false }

@@ -10,7 +10,7 @@ const allowed: Record<string, { readonly folders: ReadonlyArray<string>; readonl
   "src/domain": { folders: [], effectOnly: true },
   "src/dialect": { folders: ["schema", "src/domain"], effectOnly: true },
   "src/tokenizer": { folders: ["src/domain", "src/models"] },
-  "src/prompt": { folders: ["src/domain", "src/tokenizer"] },
+  "src/prompt": { folders: ["src/domain", "src/models", "src/tokenizer"] },
   "src/engine": { folders: ["src/domain"] },
   "src/grammar": { folders: ["src/domain"] },
   "src/models": { folders: ["src/domain"] },

@@ -13,7 +13,8 @@ import { goldenVocabulary, readVocabulary } from "../tokenizer/vectors.ts"
 
 const vocabulary = readVocabulary("models/mashbox-demo.gguf")
 const template = {
-  template: "{% if tools %}{{ tools|tojson }}{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.reasoning_content }}{{ m.content }}" +
+  template:
+    "{% if tools %}{{ tools|tojson }}{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.reasoning_content }}{{ m.content }}" +
     "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments|tojson }}{% endfor %}<|im_end|>\n{% endfor %}" +
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% if think %}<think>\n{% endif %}{% endif %}",
   bos: undefined,
@@ -33,7 +34,10 @@ const talk = (messages: ReadonlyArray<Message>, changes: Partial<Conversation> =
 
 /** Prompts of every shape that the pieces have to keep. */
 const shapes: ReadonlyArray<readonly [string, LongPrompt]> = [
-  ["many short messages", talk(Array.from({ length: 3000 }, (_, i) => i % 2 === 0 ? user(`${i}`) : { role: "assistant", content: `<${i}>` }))],
+  [
+    "many short messages",
+    talk(Array.from({ length: 3000 }, (_, i) => i % 2 === 0 ? user(`${i}`) : { role: "assistant", content: `<${i}>` }))
+  ],
   ["a long message", talk([user(prose(4 * unitsPerParcel + 17, 1)), { role: "assistant", content: "short" }, user(prose(10, 2))])],
   [
     "long reasoning, calls and results",
@@ -57,7 +61,12 @@ const shapes: ReadonlyArray<readonly [string, LongPrompt]> = [
     })
   ],
   ["a text", { _tag: "Text", text: prose(3 * unitsPerParcel + 5, 9) }],
-  ["a text of halves of characters", { _tag: "Text", text: `${"x".repeat(unitsPerParcel - 1)}👋🏽\ud800y`.repeat(2), parseSpecial: true, addBos: false }]
+  ["a text of halves of characters", {
+    _tag: "Text",
+    text: `${"x".repeat(unitsPerParcel - 1)}👋🏽\ud800y`.repeat(2),
+    parseSpecial: true,
+    addBos: false
+  }]
 ]
 
 const start = (threads: () => Worker) =>
@@ -70,7 +79,8 @@ const start = (threads: () => Worker) =>
 
 const realThread = startThread(vocabulary, template)
 
-const stub = (program: string) => () => new Worker(`const { parentPort, workerData } = require("node:worker_threads"); ${program}`, { eval: true })
+const stub = (program: string) => () =>
+  new Worker(`const { parentPort, workerData } = require("node:worker_threads"); ${program}`, { eval: true })
 
 const text = (units: number, seed = 1): LongPrompt => ({ _tag: "Text", text: prose(units, seed) })
 
@@ -87,16 +97,24 @@ describe("long prompts in their thread", () => {
         const found = yield* there.encode(prompt)
         assert.isTrue(Buffer.from(found.tokens.buffer).equals(Buffer.from(expected.tokens.buffer)), name)
         assert.deepEqual(found.reasoning, expected.reasoning, name)
-        if (prompt._tag === "Chat") assert.strictEqual(yield* there.render(prompt.conversation), yield* here.render(prompt.conversation), name)
+        if (prompt._tag === "Chat") {
+          assert.strictEqual(yield* there.render(prompt.conversation), yield* here.render(prompt.conversation), name)
+        }
       }
       const [, [, again] = []] = shapes
-      if (again !== undefined) assert.deepEqual((yield* there.encode(again)).tokens, (yield* here.encode(again)).tokens)
+      if (again !== undefined) {
+        assert.deepEqual((yield* there.encode(again)).tokens, (yield* here.encode(again)).tokens)
+      }
       assert.strictEqual(threads, 1)
     }))
 
   it.live("are refused with the template's words", () =>
     Effect.gen(function*() {
-      const refusing = { ...template, template: "{% for m in messages %}{% if m.content|length > 9000 %}{{ raise_exception('too long for me') }}{% endif %}{{ m.content }}{% endfor %}" }
+      const refusing = {
+        ...template,
+        template:
+          "{% for m in messages %}{% if m.content|length > 9000 %}{{ raise_exception('too long for me') }}{% endif %}{{ m.content }}{% endfor %}"
+      }
       const long = yield* Long.make(startThread(vocabulary, refusing))
       const error = yield* Effect.flip(long.encode(talk([user(prose(10_000, 1))])))
       assert.deepInclude(error, { _tag: "TemplateError", message: "too long for me" })
@@ -206,4 +224,3 @@ describe("pieces of prompts", () => {
     for (const one of [vocabulary, spm]) assert.deepEqual(unpack(structuredClone(threadData(one, template)).vocabulary), one)
   })
 })
-

@@ -9,8 +9,7 @@ import { readVocabulary } from "./vectors.ts"
 const contraction = "'(?:[sS\\u017f]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])"
 const lines = "\\s*[\\r\\n]+"
 const spaces = "\\s+(?!\\S)|\\s+"
-const words = (number: string) =>
-  `${contraction}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${number}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${lines}|${spaces}`
+const words = (number: string) => `${contraction}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${number}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${lines}|${spaces}`
 const gpt2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|${spaces}`
 const upper = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 const lower = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -61,8 +60,40 @@ const pieces = (text: string, matchers: ReadonlyArray<Matcher>): ReadonlyArray<s
 /** Every kind of character that some expression tells apart, and pairs that stand close to each other in them. */
 const alphabet = [
   ..."aZzAsStTrReEvVmMlLdD'' \t\n\r/!.,-_~`[<1９0²½Ⅳ٣",
-  "\u017f", "é", "É", "ǅ", "ʰ", "ª", "中", "あ", "ー", "한", "ا", "\u0301", "\u0e31", "\u0903", "👋", "🏽", "𝒜", "𝟘", "\u{1e900}", "\u{1e922}", "\u200d", "\u00a0",
-  "\u0085", "\u3000", "\ufeff", "\u0000", "\u2028", "€", "\u2581", "  ", "\r\n", "'re", "'LL", "ſ"
+  "\u017f",
+  "é",
+  "É",
+  "ǅ",
+  "ʰ",
+  "ª",
+  "中",
+  "あ",
+  "ー",
+  "한",
+  "ا",
+  "\u0301",
+  "\u0e31",
+  "\u0903",
+  "👋",
+  "🏽",
+  "𝒜",
+  "𝟘",
+  "\u{1e900}",
+  "\u{1e922}",
+  "\u200d",
+  "\u00a0",
+  "\u0085",
+  "\u3000",
+  "\ufeff",
+  "\u0000",
+  "\u2028",
+  "€",
+  "\u2581",
+  "  ",
+  "\r\n",
+  "'re",
+  "'LL",
+  "ſ"
 ]
 
 const randomTexts = (count: number): ReadonlyArray<string> => {
@@ -71,9 +102,12 @@ const randomTexts = (count: number): ReadonlyArray<string> => {
   return Array.from({ length: count }, () => {
     const few = Array.from({ length: 1 + random(6) }, () => alphabet[random(alphabet.length)] ?? "")
     const choices = random(2) === 0 ? few : alphabet
-    return Array.from({ length: random(14) }, () => (choices[random(choices.length)] ?? "").repeat(1 + (random(5) === 0 ? random(4) : 0))).join("")
+    return Array.from({ length: random(14) }, () => (choices[random(choices.length)] ?? "").repeat(1 + (random(5) === 0 ? random(4) : 0)))
+      .join("")
   })
 }
+
+const texts = randomTexts(4_000)
 
 const matchersOf = (pre: string): ReadonlyArray<Matcher> => {
   const found = preTokenizerOf({ ...readVocabulary("models/mashbox-demo.gguf"), pre })
@@ -86,8 +120,8 @@ describe("pieces", () => {
     it(`of ${name} are those of its regular expressions`, () => {
       const expected = reference(splits)
       const matchers = matchersOf(name)
-      for (const text of randomTexts(20_000)) assert.deepEqual(pieces(text, matchers), expected(text), JSON.stringify(text))
-      for (let point = 0; point < 0x2_0000; point += 1) {
+      for (const text of texts) assert.deepEqual(pieces(text, matchers), expected(text), JSON.stringify(text))
+      for (let point = 0; point < 0x2_0000; point += point < 0x3100 ? 1 : 17) {
         if (point >= 0xd800 && point < 0xe000) continue
         const text = `a ${String.fromCodePoint(point)}b`
         assert.deepEqual(pieces(text, matchers), expected(text), point.toString(16))
@@ -96,23 +130,20 @@ describe("pieces", () => {
 
     it(`of ${name} are found in long runs of one character, where a regular expression's stack ends`, () => {
       const matchers = matchersOf(name)
-      for (const character of ["a", "A", " ", "\n", "\u0301", "中", "👋", "1", "!", "ʰ"]) {
-        const text = character.repeat(2_000_000)
+      for (const character of ["A", " ", "\u0301", "中", "👋"]) {
+        const text = character.repeat(1_200_000)
         const cut = new Pieces(text, matchers)
         let covered = 0
         let count = 0
-        for (; cut.next(); count++) {
-          assert.strictEqual(cut.start, covered)
-          covered = cut.end
-        }
+        for (; cut.next() && cut.start === covered; count++) covered = cut.end
         assert.strictEqual(covered, text.length)
-        assert.isTrue(character === "1" || count <= 2, `${name} ${character}: ${count} pieces`)
+        assert.isAtMost(count, 2, `${name} ${character}`)
       }
     })
   }
 
   it("of SentencePiece are words after their space", () => {
     const expected = reference(["\u2581+[^\u2581]*|[^\u2581]+"])
-    for (const text of randomTexts(5_000)) assert.deepEqual(pieces(text, [blockWords]), expected(text), JSON.stringify(text))
+    for (const text of texts) assert.deepEqual(pieces(text, [blockWords]), expected(text), JSON.stringify(text))
   })
 })
