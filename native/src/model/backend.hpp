@@ -3,6 +3,7 @@
 #include "base/result.hpp"
 #include "gguf/file.hpp"
 #include "kv/block_pool.hpp"
+#include "kv/state_pool.hpp"
 #include "model/config.hpp"
 #include "model/model.hpp"
 #include "model/rope.hpp"
@@ -24,6 +25,7 @@ enum class Buffer : uint32_t {};
 struct RowRange {
   uint32_t firstRow, rows, position;
   std::span<const kv::BlockId> blocks;
+  kv::StateId state{}; ///< of models with recurrent layers; its content is that of `position` tokens
 };
 
 /// One step: plain arrays that a device copies once.

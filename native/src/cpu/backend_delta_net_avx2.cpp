@@ -1,0 +1,26 @@
+#if defined(__x86_64__)
+#include "cpu/backend_delta_net_tile.hpp"
+#include "cpu/simd_avx2.hpp"
+
+namespace mashbox::cpu {
+namespace {
+
+struct Avx2 {
+  using V = __m256;
+  static constexpr size_t Width = 8, Parts = 2, Rows = 6;
+  static V zero() { return _mm256_setzero_ps(); }
+  static V set(float x) { return _mm256_set1_ps(x); }
+  static V load(const float* at) { return _mm256_loadu_ps(at); }
+  static void store(float* at, V x) { _mm256_storeu_ps(at, x); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+  static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+  static V exp(V x) { return avx2::exp(x); }
+  static V silu(V x) { return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1), avx2::exp(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f))))); }
+};
+
+} // namespace
+
+const DeltaNetKernels avx2DeltaNet = deltanet::kernelsOf<Avx2>;
+
+} // namespace mashbox::cpu
+#endif

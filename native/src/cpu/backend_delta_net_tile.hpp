@@ -1,0 +1,72 @@
+#pragma once
+
+#include "cpu/backend_delta_net_kernels.hpp"
+
+/// Gated delta net kernels over a tier's vectors `S`: Width, Parts (vectors across a tile), Rows (of a tile), V, zero, set, load,
+/// store, fma, mul, silu, exp. `S` lives in an unnamed namespace of the tier's file, and so does every instance of these templates.
+namespace mashbox::cpu::deltanet {
+
+/// Every length is a multiple of this.
+inline constexpr size_t Unit = 16;
+
+template <class S, size_t Rows, size_t Parts>
+void multiplyTile(const float* a, size_t aStride, const float* b, size_t bStride, float* c, size_t cStride, size_t inner) {
+  typename S::V sum[Rows][Parts];
+  for (size_t r = 0; r < Rows; ++r)
+    for (size_t p = 0; p < Parts; ++p) sum[r][p] = S::load(c + r * cStride + p * S::Width);
+  for (size_t k = 0; k < inner; ++k) {
+    typename S::V line[Parts];
+    for (size_t p = 0; p < Parts; ++p) line[p] = S::load(b + k * bStride + p * S::Width);
+    for (size_t r = 0; r < Rows; ++r) {
+      const auto factor = S::set(a[r * aStride + k]);
+      for (size_t p = 0; p < Parts; ++p) sum[r][p] = S::fma(factor, line[p], sum[r][p]);
+    }
+  }
+  for (size_t r = 0; r < Rows; ++r)
+    for (size_t p = 0; p < Parts; ++p) S::store(c + r * cStride + p * S::Width, sum[r][p]);
+}
+
+/// The last rows of a column of tiles, fewer than a whole tile.
+template <class S, size_t Rows, size_t Parts>
+void multiplyRest(const float* a, size_t aStride, const float* b, size_t bStride, float* c, size_t cStride, size_t rows, size_t inner) {
+  if constexpr (Rows > 0) {
+    if (rows == Rows) return multiplyTile<S, Rows, Parts>(a, aStride, b, bStride, c, cStride, inner);
+    multiplyRest<S, Rows - 1, Parts>(a, aStride, b, bStride, c, cStride, rows, inner);
+  }
+}
+
+template <class S, size_t Parts>
+void multiplyColumns(const float* a, size_t aStride, const float* b, size_t bStride, float* c, size_t cStride, size_t rows, size_t inner) {
+  size_t r = 0;
+  for (; r + S::Rows <= rows; r += S::Rows) multiplyTile<S, S::Rows, Parts>(a + r * aStride, aStride, b, bStride, c + r * cStride, cStride, inner);
+  multiplyRest<S, S::Rows - 1, Parts>(a + r * aStride, aStride, b, bStride, c + r * cStride, cStride, rows - r, inner);
+}
+
+template <class S> struct Tile {
+  static void multiplyAdd(const float* a, size_t aStride, const float* b, size_t bStride, float* c, size_t cStride, size_t rows, size_t inner, size_t columns) {
+    constexpr size_t Wide = S::Parts * S::Width;
+    size_t n = 0;
+    for (; n + Wide <= columns; n += Wide) multiplyColumns<S, S::Parts>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
+    for (; n < columns; n += Unit) multiplyColumns<S, Unit / S::Width>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
+  }
+
+  static void convolve(const float* const* inputs, const float* taps, size_t tapStride, size_t count, float* out, size_t n) {
+    for (size_t i = 0; i < n; i += S::Width) {
+      auto sum = S::zero();
+      for (size_t j = 0; j < count; ++j) sum = S::fma(S::load(taps + j * tapStride + i), S::load(inputs[j] + i), sum);
+      S::store(out + i, S::silu(sum));
+    }
+  }
+
+  static void decay(const float* exponents, float factor, float* keys, float* queries, size_t n) {
+    for (size_t i = 0; i < n; i += S::Width) {
+      const auto weight = S::exp(S::load(exponents + i));
+      S::store(keys + i, S::mul(S::mul(S::set(factor), S::load(keys + i)), weight));
+      S::store(queries + i, S::mul(S::load(queries + i), weight));
+    }
+  }
+};
+
+template <class S> inline constexpr DeltaNetKernels kernelsOf = {Tile<S>::multiplyAdd, Tile<S>::convolve, Tile<S>::decay};
+
+} // namespace mashbox::cpu::deltanet
