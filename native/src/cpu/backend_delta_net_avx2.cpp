@@ -7,7 +7,7 @@ namespace {
 
 struct Avx2 {
   using V = __m256;
-  static constexpr size_t Width = 8, Parts = 2, Rows = 6;
+  static constexpr size_t Width = 8, Parts = 2, Rows = 6, FewParts = 4, FewRows = 2;
   static V zero() { return _mm256_setzero_ps(); }
   static V set(float x) { return _mm256_set1_ps(x); }
   static V load(const float* at) { return _mm256_loadu_ps(at); }

@@ -7,7 +7,7 @@ namespace {
 
 struct Scalar {
   using V = float;
-  static constexpr size_t Width = 1, Parts = 16, Rows = 1;
+  static constexpr size_t Width = 1, Parts = 16, Rows = 1, FewParts = 16, FewRows = 1;
   static V zero() { return 0; }
   static V set(float x) { return x; }
   static V load(const float* at) { return *at; }

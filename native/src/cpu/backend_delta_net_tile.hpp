@@ -2,8 +2,8 @@
 
 #include "cpu/backend_delta_net_kernels.hpp"
 
-/// Gated delta net kernels over a tier's vectors `S`: Width, Parts (vectors across a tile), Rows (of a tile), V, zero, set, load,
-/// store, fma, mul, silu, exp. `S` lives in an unnamed namespace of the tier's file, and so does every instance of these templates.
+/// Gated delta net kernels over a tier's vectors `S`: Width, Parts (vectors across a tile), Rows (of a tile), FewParts and FewRows (of
+/// a tile for one or two rows, which streams `b`), V, zero, set, load, store, fma, mul, silu, exp. `S` lives in an unnamed namespace of the tier's file, and so does every instance of these templates.
 namespace mashbox::cpu::deltanet {
 
 /// Every length is a multiple of this.
@@ -44,16 +44,26 @@ void multiplyColumns(const float* a, size_t aStride, const float* b, size_t bStr
 
 template <class S> struct Tile {
   static void multiplyAdd(const float* a, size_t aStride, const float* b, size_t bStride, float* c, size_t cStride, size_t rows, size_t inner, size_t columns) {
-    constexpr size_t Wide = S::Parts * S::Width;
+    constexpr size_t Wide = S::Parts * S::Width, Widest = S::FewParts * S::Width;
     size_t n = 0;
+    for (; rows <= S::FewRows && n + Widest <= columns; n += Widest) multiplyRest<S, S::FewRows, S::FewParts>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
     for (; n + Wide <= columns; n += Wide) multiplyColumns<S, S::Parts>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
     for (; n < columns; n += Unit) multiplyColumns<S, Unit / S::Width>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
   }
 
   static void convolve(const float* const* inputs, const float* taps, size_t tapStride, size_t count, float* out, size_t n) {
+    if (count == 4)
+      convolveTaps<4>(inputs, taps, tapStride, 4, out, n);
+    else
+      convolveTaps<0>(inputs, taps, tapStride, count, out, n);
+  }
+
+  /// `Count` 0: only known at run time.
+  template <size_t Count>
+  static void convolveTaps(const float* const* inputs, const float* taps, size_t tapStride, size_t count, float* out, size_t n) {
     for (size_t i = 0; i < n; i += S::Width) {
       auto sum = S::zero();
-      for (size_t j = 0; j < count; ++j) sum = S::fma(S::load(taps + j * tapStride + i), S::load(inputs[j] + i), sum);
+      for (size_t j = 0; j < (Count ? Count : count); ++j) sum = S::fma(S::load(taps + j * tapStride + i), S::load(inputs[j] + i), sum);
       S::store(out + i, S::silu(sum));
     }
   }

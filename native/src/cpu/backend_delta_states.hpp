@@ -12,9 +12,9 @@
 namespace mashbox::cpu {
 
 /// Tokens of one chunk. Chunks begin at multiples of it, whatever the batches were.
-inline constexpr uint32_t ChunkTokens = 64;
+inline constexpr uint32_t ChunkTokens = kv::StateChunk;
 /// A sequence can be cut back by so many tokens within its last chunk.
-inline constexpr uint32_t RollbackTokens = 8;
+inline constexpr uint32_t RollbackTokens = kv::StateRollback;
 
 /// What the gated delta net layers remember of their sequences: the state S behind the last whole chunk, and of the tokens since
 /// then the keys, the values that they add to S, and the running sum of their decay; besides those the last inputs of the

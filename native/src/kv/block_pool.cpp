@@ -13,6 +13,8 @@ BlockPool::BlockPool(uint32_t blocks) : references_(blocks, 0), free_(blocks) {
   for (uint32_t i = 0; i < blocks; ++i) free_[i] = BlockId{blocks - 1 - i};
 }
 
+BlockPool::BlockPool(uint32_t blocks, StatePool states) : BlockPool(blocks) { states_.emplace(std::move(states)); }
+
 Result<BlockId> BlockPool::acquire() {
   if (free_.empty())
     return Error{ErrorKind::OutOfMemory, "all " + std::to_string(references_.size()) + " KV blocks are in use", "kv"};
@@ -32,10 +34,13 @@ bool BlockPool::shared(BlockId id) const { return references_[static_cast<uint32
 uint32_t BlockPool::freeBlocks() const { return static_cast<uint32_t>(free_.size()); }
 uint32_t BlockPool::totalBlocks() const { return static_cast<uint32_t>(references_.size()); }
 
-Sequence::Sequence(BlockPool& pool) : pool_(&pool) {}
+Sequence::Sequence(BlockPool& pool) : pool_(&pool) {
+  if (pool.states()) state_.emplace(*pool.states());
+}
 
 Sequence::Sequence(Sequence&& other) noexcept
-    : pool_(other.pool_), blocks_(std::exchange(other.blocks_, {})), length_(std::exchange(other.length_, 0)) {}
+    : pool_(other.pool_), blocks_(std::exchange(other.blocks_, {})), length_(std::exchange(other.length_, 0)),
+      state_(std::exchange(other.state_, std::nullopt)) {}
 
 Sequence& Sequence::operator=(Sequence&& other) noexcept {
   if (this != &other) {
@@ -43,6 +48,7 @@ Sequence& Sequence::operator=(Sequence&& other) noexcept {
     pool_ = other.pool_;
     blocks_ = std::exchange(other.blocks_, {});
     length_ = std::exchange(other.length_, 0);
+    state_ = std::exchange(other.state_, std::nullopt);
   }
   return *this;
 }
@@ -64,24 +70,68 @@ Result<void> Sequence::reserve(uint32_t tokens) {
     }
     blocks_.push_back(*id);
   }
-  return {};
+  if (!state_) return {};
+  auto prepared = state_->prepare();
+  if (!prepared)
+    for (; blocks_.size() > before; blocks_.pop_back()) pool_->release(blocks_.back());
+  return prepared;
 }
 
-void Sequence::advance(uint32_t tokens) { length_ += tokens; }
+void Sequence::advance(uint32_t tokens) {
+  length_ += tokens;
+  if (state_) state_->advance(length_);
+}
 
-void Sequence::truncate(uint32_t length) {
-  if (length >= length_) return;
-  length_ = length;
-  for (; blocks_.size() > blocksFor(length); blocks_.pop_back()) pool_->release(blocks_.back());
+void Sequence::cutBlocks() {
+  for (; blocks_.size() > blocksFor(length_); blocks_.pop_back()) pool_->release(blocks_.back());
+}
+
+uint32_t Sequence::truncate(uint32_t length) {
+  if (length >= length_) return length_;
+  length_ = state_ ? state_->truncate(length_, length) : length;
+  cutBlocks();
+  return length_;
 }
 
 Sequence Sequence::fork(uint32_t length) const {
   Sequence copy(*pool_);
-  const uint32_t whole = (length < length_ ? length : length_) / BlockTokens;
+  length = length < length_ ? length : length_;
+  if (state_) {
+    const auto snapshot = state_->latest(length_, length, BlockTokens);
+    length = snapshot ? snapshot->length() : 0;
+    if (snapshot) copy.state_->restore(*snapshot);
+  }
+  const uint32_t whole = length / BlockTokens;
   copy.blocks_.assign(blocks_.begin(), blocks_.begin() + whole);
   for (const BlockId id : copy.blocks_) pool_->retain(id);
   copy.length_ = whole * BlockTokens;
   return copy;
+}
+
+Result<Snapshot> Sequence::snapshot() const {
+  if (!state_ || length_ == 0) return Error{ErrorKind::Rejected, "snapshot: there is no recurrent state to keep", "snapshot"};
+  return state_->snapshot(length_);
+}
+
+Result<void> Sequence::remember() {
+  auto taken = snapshot();
+  if (!taken) return taken.error();
+  state_->remember(std::move(*taken));
+  return {};
+}
+
+void Sequence::forget() {
+  if (state_) state_->forget();
+}
+
+Result<void> Sequence::restore(const Snapshot& snapshot) {
+  if (!state_ || snapshot.length() > length_)
+    return Error{ErrorKind::Rejected, "snapshot: it stands behind " + std::to_string(snapshot.length()) + " tokens, the sequence has " + std::to_string(length_), "snapshot"};
+  if (snapshot.length() < length_) state_->truncate(length_, snapshot.length());
+  state_->restore(snapshot);
+  length_ = snapshot.length();
+  cutBlocks();
+  return {};
 }
 
 } // namespace mashbox::kv

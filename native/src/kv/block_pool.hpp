@@ -1,9 +1,11 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "kv/sequence_state.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,19 +19,24 @@ enum class BlockId : uint32_t {};
 class BlockPool {
 public:
   explicit BlockPool(uint32_t blocks);
+  /// For a model with recurrent layers, whose sequences have a state besides their blocks.
+  BlockPool(uint32_t blocks, StatePool states);
   Result<BlockId> acquire(); ///< with one reference; OutOfMemory when none is free
   void retain(BlockId id);
   void release(BlockId id);
   bool shared(BlockId id) const;
   uint32_t freeBlocks() const;
   uint32_t totalBlocks() const;
+  StatePool* states() { return states_ ? &*states_ : nullptr; } ///< null without recurrent layers
 
 private:
   std::vector<uint32_t> references_;
   std::vector<BlockId> free_;
+  std::optional<StatePool> states_;
 };
 
-/// The KV cache of one token sequence: a table of blocks. Copy-on-write is the holder's business (`shared`).
+/// The KV cache of one token sequence: a table of blocks, and with recurrent layers a state. Copy-on-write of blocks is the holder's
+/// business (`shared`).
 class Sequence {
 public:
   explicit Sequence(BlockPool& pool);
@@ -40,17 +47,34 @@ public:
 
   uint32_t length() const;
   std::span<const BlockId> blocks() const;
+  /// Null without recurrent layers.
+  const SequenceState* state() const { return state_ ? &*state_ : nullptr; }
   /// Room for `tokens` more; all or nothing.
   Result<void> reserve(uint32_t tokens);
   void advance(uint32_t tokens); ///< after their K and V were written
-  void truncate(uint32_t length);
-  /// A second sequence that shares the whole blocks of the first `length` tokens (rounded down to a block).
+  /// Cuts back to `length` tokens, or with recurrent layers to the nearest length below that the state can go back to. Returns the
+  /// length that is left.
+  uint32_t truncate(uint32_t length);
+  /// A second sequence that shares the whole blocks of the first `length` tokens (rounded down to a block; with recurrent layers to
+  /// the nearest snapshot at the end of a block).
   Sequence fork(uint32_t length) const;
+
+  /// The recurrent state as it is now. Rejected without recurrent layers or tokens; OutOfMemory when all snapshots are in use.
+  Result<Snapshot> snapshot() const;
+  /// Takes a snapshot that `truncate` and `fork` may go back to.
+  Result<void> remember();
+  /// Drops those of `remember`.
+  void forget();
+  /// Cuts back to a snapshot of this sequence's own tokens. Rejected where it is longer than the sequence.
+  Result<void> restore(const Snapshot& snapshot);
 
 private:
   BlockPool* pool_;
+  void cutBlocks();
+
   std::vector<BlockId> blocks_;
   uint32_t length_ = 0;
+  std::optional<SequenceState> state_;
 };
 
 } // namespace mashbox::kv

@@ -3,13 +3,13 @@
 #include "base/result.hpp"
 #include "gguf/file.hpp"
 #include "kv/block_pool.hpp"
-#include "kv/state_pool.hpp"
 #include "model/config.hpp"
 #include "model/model.hpp"
 #include "model/rope.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,7 +25,8 @@ enum class Buffer : uint32_t {};
 struct RowRange {
   uint32_t firstRow, rows, position;
   std::span<const kv::BlockId> blocks;
-  kv::StateId state{}; ///< of models with recurrent layers; its content is that of `position` tokens
+  kv::StateId state{};                     ///< of models with recurrent layers; stands behind `position` tokens
+  std::optional<kv::StateId> stateSource{}; ///< holds what `state` shall hold before the step
 };
 
 /// One step: plain arrays that a device copies once.
