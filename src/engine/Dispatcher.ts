@@ -107,8 +107,8 @@ export class Dispatcher implements RequestHandler {
     )
   }
 
-  failed(id: number, code: NativeErrorCode, message: string): void {
-    this.end(id, Effect.fail(failureToError({ code, message, subject: undefined })))
+  failed(id: number, code: NativeErrorCode, message: string, subject?: string): void {
+    this.end(id, Effect.fail(failureToError({ code, message, subject })))
   }
 
   private end(id: number, outcome: Effect.Effect<EngineResult, EngineError>): void {

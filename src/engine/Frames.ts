@@ -34,7 +34,8 @@ export interface RequestHandler {
   stopToken(id: number, token: number): void
   progress(id: number, processed: number, total: number): void
   done(id: number, reason: DoneReason, counts: DoneCounts): void
-  failed(id: number, code: NativeErrorCode, message: string): void
+  /** `subject`: the field to blame, where the engine refused the request for one. */
+  failed(id: number, code: NativeErrorCode, message: string, subject?: string): void
 }
 
 /** What a frame says about the worker as a whole. May throw a `ProtocolError` on JSON that it cannot use. */
@@ -47,7 +48,18 @@ export interface WorkerHandler {
 /** Above any frame of a real step, which is at most a few records per batch row. */
 export const maxFrameBytes = 1 << 20
 
-const Kind = { token: 1, progress: 2, done: 3, failed: 4, scoredToken: 5, stopToken: 6, loading: 16, ready: 17, loadFailed: 18 } as const
+const Kind = {
+  token: 1,
+  progress: 2,
+  done: 3,
+  failed: 4,
+  scoredToken: 5,
+  stopToken: 6,
+  refused: 7,
+  loading: 16,
+  ready: 17,
+  loadFailed: 18
+} as const
 
 /**
  * Reads the step frames of native/FRAMES.md from a stream of chunks, wherever they are cut. A token record costs no allocation.
@@ -126,6 +138,12 @@ export class FrameReader {
         const code = named(nativeErrorCodes, detail, "error kind")
         this.requests.failed(id, code, text(view, body, end))
         return afterText(view, body, end)
+      }
+      case Kind.refused: {
+        const code = named(nativeErrorCodes, detail, "error kind")
+        const subject = afterText(view, body, end)
+        this.requests.failed(id, code, text(view, body, end), text(view, subject, end))
+        return afterText(view, subject, end)
       }
       case Kind.loading: {
         need(body, 8, end)
@@ -224,8 +242,10 @@ export class FrameWriter implements RequestHandler, WorkerHandler {
     this.view.setFloat64(body + 28, counts.generationMs, true)
   }
 
-  failed(id: number, code: NativeErrorCode, message: string): void {
-    this.text(Kind.failed, nativeErrorCodes.indexOf(code), id, message)
+  failed(id: number, code: NativeErrorCode, message: string, subject?: string): void {
+    const detail = nativeErrorCodes.indexOf(code)
+    if (subject === undefined) this.texts(Kind.failed, detail, id, [message])
+    else this.texts(Kind.refused, detail, id, [message, subject])
   }
 
   loading(fraction: number): void {
@@ -234,11 +254,11 @@ export class FrameWriter implements RequestHandler, WorkerHandler {
   }
 
   ready(json: string): void {
-    this.text(Kind.ready, 0, 0, json)
+    this.texts(Kind.ready, 0, 0, [json])
   }
 
   loadFailed(json: string): void {
-    this.text(Kind.loadFailed, 0, 0, json)
+    this.texts(Kind.loadFailed, 0, 0, [json])
   }
 
   /** True when the frame has no record yet. */
@@ -265,13 +285,16 @@ export class FrameWriter implements RequestHandler, WorkerHandler {
     }
   }
 
-  private text(kind: number, detail: number, id: number, message: string): void {
-    const bytes = encoder.encode(message)
-    const body = this.record(kind, detail, id, 4 + padded(bytes.length))
-    this.view.setUint32(body, bytes.length, true)
-    const target = new Uint8Array(this.view.buffer, body + 4, padded(bytes.length))
-    target.fill(0)
-    target.set(bytes)
+  private texts(kind: number, detail: number, id: number, texts: ReadonlyArray<string>): void {
+    const parts = texts.map((text) => encoder.encode(text))
+    let at = this.record(kind, detail, id, parts.reduce((total, { length }) => total + 4 + padded(length), 0))
+    for (const bytes of parts) {
+      this.view.setUint32(at, bytes.length, true)
+      const target = new Uint8Array(this.view.buffer, at + 4, padded(bytes.length))
+      target.fill(0)
+      target.set(bytes)
+      at += 4 + target.length
+    }
   }
 
   /** @returns the offset of the record's payload. */

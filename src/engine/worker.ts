@@ -69,8 +69,8 @@ function submit(request: NativeSubmit): void {
     if (engine === undefined) throw Object.assign(new Error("the model is not loaded"), { code: "rejected" })
     engine.submit(request)
   } catch (thrown) {
-    const { code, message } = nativeFailure(thrown)
-    writer.failed(request.id, code === "out_of_memory" ? code : "rejected", message)
+    const { code, message, subject } = nativeFailure(thrown)
+    writer.failed(request.id, code === "out_of_memory" ? code : "rejected", message, subject)
     send(writer.take())
   }
 }

@@ -181,7 +181,8 @@ describe("layerProcess", () => {
       assert.deepInclude(yield* Effect.flip(generate(engine, [7])), {
         reason: "Rejected",
         code: "rejected",
-        message: "the prompt is too long"
+        message: "the prompt is too long",
+        subject: "tokens"
       })
       assert.deepInclude(yield* Effect.flip(generate(engine, [8])), {
         reason: "OutOfMemory",

@@ -89,12 +89,13 @@ describe("Dispatcher", () => {
     Effect.gen(function*() {
       const { dispatcher, start } = make()
       const fibers = [yield* start, yield* start, yield* start, yield* start]
-      dispatcher.failed(1, "rejected", "too long")
+      dispatcher.failed(1, "rejected", "too long", "tokens")
       dispatcher.failed(2, "out_of_memory", "full")
       dispatcher.failed(3, "invalid", "broken")
       dispatcher.done(4, "cancelled", counts)
-      const reasons = yield* Effect.forEach(fibers, (fiber) => Effect.map(Effect.flip(Fiber.join(fiber)), ({ reason }) => reason))
-      assert.deepStrictEqual(reasons, ["Rejected", "OutOfMemory", "Internal", "Internal"])
+      const errors = yield* Effect.forEach(fibers, (fiber) => Effect.flip(Fiber.join(fiber)))
+      assert.deepStrictEqual(errors.map(({ reason }) => reason), ["Rejected", "OutOfMemory", "Internal", "Internal"])
+      assert.deepStrictEqual(errors.map(({ subject }) => subject), ["tokens", undefined, undefined, undefined])
 
       const refusing = new Dispatcher({
         submit() {

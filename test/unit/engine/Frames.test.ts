@@ -71,7 +71,7 @@ const write = (choices: ReadonlyArray<number>): { readonly bytes: Uint8Array; re
           target.done(id, (["stop", "length", "cancelled"] as const)[id % 3] ?? "stop", counts)
           break
         case 4:
-          target.failed(id, "rejected", "é".repeat(id % 700))
+          target.failed(id, "rejected", "é".repeat(id % 700), ...(id % 20 < 10 ? [] : ["f".repeat(id % 7)]))
           break
         case 5:
           target.loading((id % 100) / 100)
@@ -169,6 +169,7 @@ describe("FrameReader", () => {
     ["an unknown finish reason", changed(done(), 8, 3 | (3 << 8)), /unknown finish reason 3/],
     ["a time that is no number", done(), /NaN/],
     ["an unknown error kind", changed(failed("x"), 8, 4 | (200 << 8)), /unknown error kind 200/],
+    ["a refusal without the field to blame", changed(failed("x"), 8, 7 | (6 << 8)), /ends inside a record/],
     ["a text longer than its frame", changed(failed("x"), 16, 5), /ends inside a record/],
     ["a text of the largest length", changed(failed("x"), 16, 0xffff_ffff), /ends inside a record/]
   ]
