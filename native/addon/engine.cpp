@@ -10,6 +10,19 @@
 namespace mashbox::addon {
 namespace {
 
+Napi::Value toJs(Napi::Env env, const model::ExpertPaths& experts) {
+  if (!experts.any()) return env.Null();
+  auto reasons = Napi::Array::New(env, experts.exactReasons.size());
+  for (uint32_t i = 0; i < experts.exactReasons.size(); ++i) reasons.Set(i, experts.exactReasons[i]);
+  reasons.Freeze();
+  auto object = Napi::Object::New(env);
+  object.Set("kernelSites", experts.kernelSites);
+  object.Set("exactSites", experts.exactSites);
+  object.Set("exactReasons", reasons);
+  object.Freeze();
+  return object;
+}
+
 Napi::Object toJs(Napi::Env env, const ModelInfo& model) {
   auto memory = Napi::Object::New(env);
   memory.Set("weights", static_cast<double>(model.weightBytes));
@@ -26,6 +39,7 @@ Napi::Object toJs(Napi::Env env, const ModelInfo& model) {
   object.Set("isa", model.isa);
   object.Set("threads", model.threads);
   object.Set("memory", memory);
+  object.Set("experts", toJs(env, model.experts));
   object.Freeze();
   return object;
 }

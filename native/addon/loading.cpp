@@ -35,6 +35,7 @@ Result<LoadedModel> load(LoadArguments arguments) {
     .weightBytes = memory.weights,
     .kvCacheBytes = memory.kvCache,
     .scratchBytes = memory.scratch,
+    .experts = (*model)->expertPaths(),
   };
   return LoadedModel{std::make_unique<sched::ContextDecoder>(std::move(*context), arguments.context.batchTokens), std::move(info)};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "arguments.hpp"
+#include "model/experts_paths.hpp"
 #include "sched/decoder.hpp"
 
 #include <cstdint>
@@ -14,6 +15,7 @@ struct ModelInfo {
   std::string architecture, isa;
   uint32_t vocabularySize, layers, contextLength, trainedContextLength, slots, threads;
   uint64_t weightBytes, kvCacheBytes, scratchBytes;
+  model::ExpertPaths experts;
 };
 
 struct LoadedModel {

@@ -1,5 +1,6 @@
 #include "gguf/file.hpp"
 #include "model/config.hpp"
+#include "model/experts_paths.hpp"
 #include "model_session.hpp"
 #include "test.hpp"
 #include "tiny_model.hpp"
@@ -34,7 +35,7 @@ std::string values(const std::vector<uint64_t>& dims, float factor = 1) {
 /// A tiny mixture of four experts, two of them used. `changed` replaces the dimensions of one tensor.
 struct TinyExperts {
   std::string architecture = "llama";
-  uint32_t count = 4, used = 2;
+  uint32_t count = 4, used = 2, inner = Inner;
   std::string changed;
   std::vector<uint64_t> dims;
   std::set<std::string> without;
@@ -46,16 +47,16 @@ struct TinyExperts {
     tiny.architecture = architecture;
     tiny.without = {"blk.0.ffn_gate.weight", "blk.0.ffn_up.weight", "blk.0.ffn_down.weight"};
     tiny.more = [this](GgufWriter& w) {
-      w.u32(architecture + ".expert_count", count).u32(architecture + ".expert_used_count", used).u32(architecture + ".expert_feed_forward_length", Inner);
+      w.u32(architecture + ".expert_count", count).u32(architecture + ".expert_used_count", used).u32(architecture + ".expert_feed_forward_length", inner);
       const auto tensor = [&](const std::string& name, std::vector<uint64_t> shape) {
         if (without.contains(name)) return;
         if (name == changed) shape = dims;
         w.tensor("blk.0." + name, shape, 0, name == "ffn_gate_inp.weight" && !router.empty() ? router : values(shape));
       };
       tensor("ffn_gate_inp.weight", {Width, 4});
-      tensor("ffn_gate_exps.weight", {Width, Inner, 4});
-      tensor("ffn_up_exps.weight", {Width, Inner, 4});
-      tensor("ffn_down_exps.weight", {Inner, Width, 4});
+      tensor("ffn_gate_exps.weight", {Width, inner, 4});
+      tensor("ffn_up_exps.weight", {Width, inner, 4});
+      tensor("ffn_down_exps.weight", {inner, Width, 4});
       more(w);
     };
     return tiny;
@@ -140,12 +141,33 @@ const Test tensors{"experts: missing, misshapen and mistyped tensors are refused
           ErrorKind::Inconsistent, "blk.0.ffn_gate_shexp.weight");
 }};
 
+/// The model loaded from a file that is gone afterwards.
+std::shared_ptr<const model::Model> loaded(const TinyModel& tiny, const std::string& name, cpu::Isa isa = cpu::detectIsa()) {
+  const auto path = std::filesystem::temp_directory_path() / ("mashbox-" + name + "-" + std::to_string(std::random_device()()) + ".gguf");
+  std::ofstream(path, std::ios::binary) << tiny.bytes();
+  auto model = test::loadModel(path, isa);
+  std::filesystem::remove(path);
+  return model;
+}
+
+const Test paths{"experts: a model says on which path its experts run, and why not on kernels", [] {
+  check(!loaded({}, "dense")->expertPaths().any(), "no experts");
+  for (const cpu::Isa isa : test::availableTiers()) {
+    const auto plain = loaded(TinyExperts().model(), "plain", isa)->expertPaths();
+    const bool scalar = isa == cpu::Isa::Scalar;
+    check(plain.kernelSites == (scalar ? 0 : 3) && plain.exactSites == (scalar ? 3 : 0));
+    check(plain.exactReasons == (scalar ? std::vector<std::string>{"the scalar tier has no vector kernels"} : std::vector<std::string>{}));
+  }
+  if (cpu::detectIsa() == cpu::Isa::Scalar) return;
+  TinyExperts tiny{.inner = 64, .without = {"ffn_down_exps.weight"}};
+  tiny.more = [](GgufWriter& w) { w.tensor("blk.0.ffn_down_exps.weight", {64, Width, 4}, uint32_t(quant::Type::NVFP4), std::string(Width * 4 * 36, '\x20')); };
+  const auto mixed = loaded(tiny.model(), "mixed")->expertPaths();
+  check(mixed.kernelSites == 2 && mixed.exactSites == 1 && mixed.exactReasons == std::vector<std::string>{"NVFP4 has no kernel of its own and is dequantized first"});
+}};
+
 /// Logits of a few tokens, in one batch and one by one.
 std::vector<float> logits(const TinyExperts& tiny, const std::string& name) {
-  const auto path = std::filesystem::temp_directory_path() / ("mashbox-" + name + "-" + std::to_string(std::random_device()()) + ".gguf");
-  std::ofstream(path, std::ios::binary) << tiny.model().bytes();
-  const auto context = test::createContext(test::loadModel(path, cpu::detectIsa()), model::KvType::F32);
-  std::filesystem::remove(path);
+  const auto context = test::createContext(loaded(tiny.model(), name), model::KvType::F32);
   const std::vector<int32_t> tokens{1, 7, 3, 3, 30, 12, 5, 9, 2};
   const auto all = test::allLogits(*context, tokens, 16);
   const auto single = test::allLogits(*context, tokens, 1);

@@ -1,5 +1,20 @@
 import { Schema } from "effect"
 
+const RoutedExperts = Schema.Struct({
+  path: Schema.Literals(["kernel", "exact", "mixed"]).annotate({
+    description:
+      "kernel: every site has a kernel of the CPU's instruction tier; exact: all run the scalar reference or are dequantized first."
+  }),
+  kernel: Schema.NullOr(Schema.Struct({ id: Schema.String, version: Schema.String, package: Schema.String })).annotate({
+    description: "id, version, package; null where no site runs on it."
+  }),
+  sites: Schema.Struct({
+    kernel: Schema.Int.annotate({ description: "Call sites on the kernel: a layer's gate, up and down each are one." }),
+    exact: Schema.Int.annotate({ description: "Call sites on the exact path." })
+  }),
+  exact_why: Schema.Array(Schema.String).annotate({ description: "Why sites ran exact." })
+})
+
 export const Health = Schema.Struct({
   status: Schema.Literals(["ok", "loading", "failed"]).annotate({
     description:
@@ -29,8 +44,8 @@ export const Health = Schema.Struct({
   compiles_after_ready: Schema.NullOr(Schema.Int).annotate({
     description: "Programs compiled since the server reported ready (null before ready or where this process does not count them)."
   }),
-  routed_experts: Schema.Null.annotate({
-    description: "Mixture-of-experts models: the path the routed experts run on. Null for a dense model."
+  routed_experts: Schema.NullOr(RoutedExperts).annotate({
+    description: "Mixture-of-experts models: the path the routed experts run on. Null for a dense model and before the model is loaded."
   }),
   worker_pid: Schema.optionalKey(
     Schema.Int.annotate({ description: "Process id of the model's worker, when the engine runs in a worker process." })

@@ -104,5 +104,6 @@ const defaultModel: NativeModelInfo = {
   slots: 64,
   isa: "scalar",
   threads: 1,
-  memory: { weights: 0, kvCache: 0, scratch: 0 }
+  memory: { weights: 0, kvCache: 0, scratch: 0 },
+  experts: null
 }

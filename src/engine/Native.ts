@@ -81,4 +81,14 @@ export interface NativeModelInfo {
   readonly threads: number
   /** Bytes of each kind of memory the engine holds. */
   readonly memory: { readonly weights: number; readonly kvCache: number; readonly scratch: number }
+  readonly experts: NativeExpertPaths | null
+}
+
+/** How the stacks of routed experts (gate, up and down of every layer) are multiplied. */
+export interface NativeExpertPaths {
+  /** That the instruction tier has a kernel for. */
+  readonly kernelSites: number
+  /** That run the scalar reference or are dequantized first. */
+  readonly exactSites: number
+  readonly exactReasons: ReadonlyArray<string>
 }

@@ -15,7 +15,8 @@ const ModelInfo = Schema.Struct({
   slots: Count,
   isa: Schema.String,
   threads: Count,
-  memory: Schema.Struct({ weights: Count, kvCache: Count, scratch: Count })
+  memory: Schema.Struct({ weights: Count, kvCache: Count, scratch: Count }),
+  experts: Schema.NullOr(Schema.Struct({ kernelSites: Count, exactSites: Count, exactReasons: Schema.Array(Schema.String) }))
 })
 
 const LoadFailure = Schema.Struct({

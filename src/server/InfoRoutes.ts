@@ -1,11 +1,13 @@
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
+import packageJson from "../../package.json" with { type: "json" }
 import { openApi } from "../../schema/Api.ts"
 import type { Health } from "../../schema/mashbox/Health.ts"
 import type { Model, ModelList } from "../../schema/openai/Models.ts"
 import { type EngineError, ModelNotFound } from "../domain/Errors.ts"
 import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
+import type { NativeModelInfo } from "../engine/Native.ts"
 import { Admission } from "../generation/Admission.ts"
 import * as Metrics from "../telemetry/Metrics.ts"
 
@@ -61,6 +63,17 @@ const healthStatus = { Ready: "ok", Loading: "loading", Failed: "failed" } as co
 const failureMessage = (error: EngineError) =>
   `The engine has failed for good (${error.reason}${error.code === undefined ? "" : `, ${error.code}`}).`
 
+const routedExperts = ({ experts, isa }: NativeModelInfo): Health["routed_experts"] => {
+  if (experts === null) return null
+  const { exactReasons, exactSites, kernelSites } = experts
+  return {
+    path: exactSites === 0 ? "kernel" : kernelSites === 0 ? "exact" : "mixed",
+    kernel: kernelSites === 0 ? null : { id: `routed-experts-${isa}`, version: packageJson.version, package: packageJson.name },
+    sites: { kernel: kernelSites, exact: exactSites },
+    exact_why: exactReasons
+  }
+}
+
 /** `GET /v1/health`, `/health` and `/`: 503 until the engine is ready, and whenever it is not. */
 export const health = Effect.gen(function*() {
   const served = yield* ServedModel
@@ -82,7 +95,7 @@ export const health = Effect.gen(function*() {
     component_set_sha: null,
     certification: "not_certified",
     compiles_after_ready: status._tag === "Ready" ? 0 : null,
-    routed_experts: null,
+    routed_experts: status._tag === "Ready" ? routedExperts(status.model) : null,
     ...(status.workerPid === undefined ? {} : { worker_pid: status.workerPid }),
     worker_restarts: status.workerRestarts
   }

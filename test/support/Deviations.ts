@@ -12,11 +12,6 @@ const chat = "POST \\/v1\\/chat\\/completions"
 /** From `mashbox-openapi-0.1.13.json`. */
 export const openApiDeviations: ReadonlyArray<Deviation> = [
   {
-    facts: /\.routed_experts(: type object|\.\w+)$/,
-    reason: "This engine runs experts on one path only and traces no call sites, so that the field is always null.",
-    proof: "schema/Conformance.test.ts > health has no routed experts"
-  },
-  {
     facts: new RegExp(`^${chat} request .*tool_calls\\[\\](: requires (id|type)|\\.function: requires arguments)$`),
     reason: "Superset: earlier calls of clients that leave these out are taken too.",
     proof: "dialect/OpenAiChat.test.ts > of earlier turns come in every form that clients send"

@@ -64,5 +64,7 @@ struct Kernels {
 const Kernels& kernels(Isa isa);
 /// True for the quantized formats with integer dot kernels (Q4_0 … Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4); F32, F16, BF16 and the rest multiply in float.
 bool usesInt8(quant::Type type);
+/// True where the vector tiers multiply the format as it is: the formats of `usesInt8`, F32, F16 and BF16. Others are dequantized first.
+bool hasKernel(quant::Type type);
 
 } // namespace mashbox::cpu

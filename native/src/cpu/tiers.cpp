@@ -60,4 +60,6 @@ bool usesInt8(Type type) {
   }
 }
 
+bool hasKernel(Type type) { return usesInt8(type) || type == Type::F32 || type == Type::F16 || type == Type::BF16; }
+
 } // namespace mashbox::cpu

@@ -28,11 +28,13 @@ Result<std::shared_ptr<const Model>> Model::load(const LoadOptions& options) {
   const std::vector<float> factors = tensors->ropeFactors ? vectorValues(*tensors->ropeFactors) : std::vector<float>();
   std::vector<Rotation> rotations;
   for (const Rope& rope : config->ropes) rotations.push_back(rotationOf(rope, factors));
-  auto impl = std::make_unique<Impl>(Impl{std::move(*file), std::move(*config), std::move(rotations), std::move(device), std::move(*weights)});
+  auto impl = std::make_unique<Impl>(Impl{std::move(*file), std::move(*config), std::move(rotations), std::move(device), std::move(*weights),
+                                          findExpertPaths(*tensors, options.isa)});
   return std::shared_ptr<const Model>(new Model(std::move(impl)));
 }
 
 const Config& Model::config() const { return impl_->config; }
+const ExpertPaths& Model::expertPaths() const { return impl_->expertPaths; }
 
 BackendShape Model::Impl::shape(const ContextOptions& options, uint32_t blocks) const {
   return {options.batchTokens, blocks, config.width, config.layers, options.kvType, rotations};

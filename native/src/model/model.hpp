@@ -14,6 +14,7 @@
 namespace mashbox::model {
 
 struct Config; ///< model/config.hpp: GGUF keys → flags
+struct ExpertPaths; ///< model/experts_paths.hpp
 
 enum class KvType { F16, F32 };
 
@@ -55,6 +56,7 @@ public:
   static Result<std::shared_ptr<const Model>> load(const LoadOptions& options);
   ~Model();
   const Config& config() const;
+  const ExpertPaths& expertPaths() const;
   MemoryPlan plan(const ContextOptions& options) const;
 
 private:

@@ -3,6 +3,7 @@
 #include "gguf/file.hpp"
 #include "model/backend.hpp"
 #include "model/config.hpp"
+#include "model/experts_paths.hpp"
 #include "model/model.hpp"
 #include "model/weights.hpp"
 
@@ -17,6 +18,7 @@ struct Model::Impl {
   std::vector<Rotation> rotations; ///< of Config::ropes
   std::unique_ptr<Device> device;
   Weights weights;
+  ExpertPaths expertPaths;
 
   BackendShape shape(const ContextOptions& options, uint32_t blocks) const;
 };

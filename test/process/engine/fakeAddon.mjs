@@ -23,7 +23,8 @@ const description = {
   slots: 8,
   isa: "scalar",
   threads: 1,
-  memory: { weights: 0, kvCache: 0, scratch: 0 }
+  memory: { weights: 0, kvCache: 0, scratch: 0 },
+  experts: null
 }
 
 export const load = async (options, onProgress, onFrame) => {

@@ -164,7 +164,8 @@ describe.skipIf(!built)(suite, () => {
         trainedContextLength: 131072,
         slots: 8,
         isa: (await loadNative()).info().isa,
-        threads: 2
+        threads: 2,
+        experts: null
       })
       assert.isAbove(memory.weights, 1e6)
       assert.isAbove(memory.kvCache, 1e6)
@@ -172,6 +173,21 @@ describe.skipIf(!built)(suite, () => {
       assert.strictEqual(engine.model, engine.model)
       assert.isFrozen(engine.model)
       assert.deepStrictEqual(engine.stats(), { running: 0, waiting: 0, freeBlocks: 576, totalBlocks: 576, steps: 0 })
+    } finally {
+      engine.close()
+    }
+  })
+
+  it("says how the experts of a mixture are multiplied", async () => {
+    const { engine } = await Session.load({ path: join(fixtures, "golden/qwen2moe/model-q8_0.gguf"), contextLength: 64 })
+    try {
+      const scalar = engine.model.isa === "scalar"
+      assert.deepStrictEqual(engine.model.experts, {
+        kernelSites: scalar ? 0 : 6,
+        exactSites: scalar ? 6 : 0,
+        exactReasons: scalar ? ["the scalar tier has no vector kernels"] : []
+      })
+      assert.isFrozen(engine.model.experts)
     } finally {
       engine.close()
     }

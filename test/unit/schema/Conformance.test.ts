@@ -169,15 +169,6 @@ describe("deviations", () => {
       assert.isTrue(answer.error.message.startsWith(`${field}: `), answer.error.message)
     })
 
-  it.live("health has no routed experts", () =>
-    Effect.gen(function*() {
-      const { url } = yield* harness({ script })
-      for (const path of ["/", "/health", "/v1/health"]) {
-        const health: unknown = yield* Effect.promise(async () => JSON.parse(await (await fetch(url + path)).text()))
-        assert.deepInclude(health, { routed_experts: null })
-      }
-    }))
-
   it.live("merge is ignored by its name on every route that has it", () =>
     Effect.gen(function*() {
       const { url } = yield* harness({ script })

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import packageJson from "../../../package.json" with { type: "json" }
 import { openApi } from "../../../schema/Api.ts"
 import { Health } from "../../../schema/mashbox/Health.ts"
 import { Model, ModelList } from "../../../schema/openai/Models.ts"
+import type { NativeExpertPaths } from "../../../src/engine/Native.ts"
 import { errorOf, eventually, harness, tokensOf, user } from "./harness.ts"
 
 const script = { answer: () => ({ tokens: tokensOf("ok!") }), model: { contextLength: 2048, slots: 4 } }
@@ -60,6 +62,36 @@ describe("health", () => {
       assert.strictEqual(response.status, 503)
       const health = yield* Schema.decodeUnknownEffect(Health)(yield* json(response))
       assert.strictEqual(health.status, "loading")
+    }))
+
+  it.live("says on which path routed experts run", () =>
+    Effect.gen(function*() {
+      const of = Effect.fnUntraced(function*(experts: NativeExpertPaths | null, isa: string) {
+        const server = yield* harness({ script: { ...script, model: { experts, isa } } })
+        return (yield* Schema.decodeUnknownEffect(Health)(yield* json(yield* get(`${server.url}/health`)))).routed_experts
+      })
+      assert.isNull(yield* of(null, "avx512"))
+      const kernel = { id: "routed-experts-avx512", version: packageJson.version, package: "mashbox" }
+      assert.deepStrictEqual(yield* of({ kernelSites: 6, exactSites: 0, exactReasons: [] }, "avx512"), {
+        path: "kernel",
+        kernel,
+        sites: { kernel: 6, exact: 0 },
+        exact_why: []
+      })
+      assert.deepStrictEqual(yield* of({ kernelSites: 4, exactSites: 2, exactReasons: ["why"] }, "avx512"), {
+        path: "mixed",
+        kernel,
+        sites: { kernel: 4, exact: 2 },
+        exact_why: ["why"]
+      })
+      assert.deepStrictEqual(yield* of({ kernelSites: 0, exactSites: 6, exactReasons: ["why"] }, "scalar"), {
+        path: "exact",
+        kernel: null,
+        sites: { kernel: 0, exact: 6 },
+        exact_why: ["why"]
+      })
+      const loading = yield* harness({ script: { ...script, load: "never" } })
+      assert.isNull((yield* Schema.decodeUnknownEffect(Health)(yield* json(yield* get(`${loading.url}/health`)))).routed_experts)
     }))
 
   it.live("counts what runs and the worker's restarts", () =>
