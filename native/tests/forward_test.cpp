@@ -1,9 +1,9 @@
 #include "model/memory.hpp"
 #include "json.hpp"
 #include "model_session.hpp"
+#include "temporary_file.hpp"
 #include "tiny_model.hpp"
 
-#include <fstream>
 #include <limits>
 
 namespace mashbox {
@@ -15,6 +15,7 @@ using model::KvType;
 using model::Logits;
 using model::Segment;
 using test::check;
+using test::TemporaryFile;
 using test::Test;
 using test::TinyModel;
 
@@ -23,20 +24,6 @@ std::vector<int32_t> someTokens(size_t count, int32_t seed, int32_t vocabulary) 
   for (size_t i = 0; i < count; ++i) out[i] = static_cast<int32_t>((i * 7919 + static_cast<size_t>(seed) * 104729 + i * i * 31) % static_cast<size_t>(vocabulary));
   return out;
 }
-
-/// A file that goes away with its owner.
-class TemporaryFile {
-public:
-  explicit TemporaryFile(const std::string& bytes)
-      : path_(std::filesystem::temp_directory_path() / ("mashbox-" + std::to_string(reinterpret_cast<uintptr_t>(this)) + ".gguf")) {
-    std::ofstream(path_, std::ios::binary) << bytes;
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
-private:
-  std::filesystem::path path_;
-};
 
 std::shared_ptr<const model::Model> demo(unsigned threads = 2) {
   return test::loadModel(test::projectRoot() / "models/mashbox-demo.gguf", cpu::detectIsa(), threads);

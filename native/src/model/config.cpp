@@ -26,6 +26,23 @@ Result<void> readVocabularySize(Keys& keys, Config& config) {
   return {};
 }
 
+/// What the forward program takes for granted.
+void checkLayers(Keys& keys, const Config& config) {
+  forAttention(config, [&](const Attention& attention, uint32_t layer) {
+    const auto inconsistent = [&](std::string_view key, const std::string& message) {
+      keys.fail(ErrorKind::Inconsistent, key, "layer " + std::to_string(layer) + ": " + message);
+    };
+    if (attention.rope && config.ropes[*attention.rope].dims > attention.keyLength)
+      inconsistent("rope.dimension_count", std::to_string(config.ropes[*attention.rope].dims) + " of " + std::to_string(attention.keyLength) + " values turn");
+    if ((attention.valueIsKey || attention.gate == OutputGate::Sigmoid) && attention.valueLength != attention.keyLength)
+      inconsistent("attention.value_length", std::to_string(attention.valueLength) + " is not the key length of " + std::to_string(attention.keyLength));
+    if (!attention.cacheOf) return;
+    const Attention& owner = *config.layers[*attention.cacheOf].attention;
+    if (owner.kvHeads != attention.kvHeads || owner.keyLength != attention.keyLength || owner.valueLength != attention.valueLength)
+      inconsistent("attention.shared_kv_layers", "its keys and values have another shape than those of layer " + std::to_string(*attention.cacheOf));
+  });
+}
+
 } // namespace
 
 Result<Config> readConfig(const gguf::File& file) {
@@ -42,6 +59,7 @@ Result<Config> readConfig(const gguf::File& file) {
   refuseUnseenKeys(keys);
   for (const LayerConfig& layer : config.layers)
     if (layer.feedForward == 0 && !layer.experts) keys.fail(ErrorKind::Invalid, "feed_forward_length", "a layer without experts has a feed-forward of width 0");
+  if (!keys.error()) checkLayers(keys, config);
   if (keys.error()) return *keys.error();
 
   const auto tokens = file.requireStrings("tokenizer.ggml.tokens");

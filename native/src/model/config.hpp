@@ -93,6 +93,12 @@ struct Config {
   bool tied = false;              ///< the output head is token_embd
 };
 
+/// Runs `change(attention, layer)` on every attention layer.
+template <class Configuration, class Change> void forAttention(Configuration& config, const Change& change) {
+  for (uint32_t i = 0; i < config.layers.size(); ++i)
+    if (config.layers[i].attention) change(*config.layers[i].attention, i);
+}
+
 /// Reads and checks the keys and the shape and type of every tensor. Errors name the key or tensor. The tokenizer's keys have their
 /// own check, gguf::checkVocabulary.
 Result<Config> readConfig(const gguf::File& file);

@@ -11,11 +11,17 @@ namespace mashbox::model {
 namespace {
 
 constexpr Family Families[] = {
+    {"gemma2", mapGemma2},
+    {"gemma3", mapGemma3},
+    {"gemma4", mapGemma4},
+    {"gpt-oss", mapGptOss},
+    {"laguna", mapLaguna},
     {"llama", mapLlama},
     {"qwen2", mapQwen2},
     {"qwen2moe", mapQwen2Moe},
     {"qwen3", mapQwen3},
     {"qwen3moe", mapQwen3Moe},
+    {"smollm3", mapSmollm3},
 };
 
 // Bounds that no model comes near and that keep every product of sizes inside 64 bits.

@@ -21,16 +21,17 @@ std::string familyNames();
 /// The keys that every transformer has: sizes, heads, epsilon, context, rope base and scaling. All layers get full attention, one
 /// rope and a dense feed-forward; the family's mapping changes what differs. Later reads are pointless where `keys.error()` is set.
 void mapTransformer(Keys& keys, Config& config, RopePairing pairing);
-/// Runs `change(attention, layer)` on every attention layer.
-template <class Change> void forAttention(Config& config, const Change& change) {
-  for (uint32_t i = 0; i < config.layers.size(); ++i)
-    if (config.layers[i].attention) change(*config.layers[i].attention, i);
-}
 
+void mapGemma2(Keys& keys, Config& config);
+void mapGemma3(Keys& keys, Config& config);
+void mapGemma4(Keys& keys, Config& config);
+void mapGptOss(Keys& keys, Config& config);
+void mapLaguna(Keys& keys, Config& config);
 void mapLlama(Keys& keys, Config& config);
 void mapQwen2(Keys& keys, Config& config);
 void mapQwen2Moe(Keys& keys, Config& config);
 void mapQwen3(Keys& keys, Config& config);
 void mapQwen3Moe(Keys& keys, Config& config);
+void mapSmollm3(Keys& keys, Config& config);
 
 } // namespace mashbox::model

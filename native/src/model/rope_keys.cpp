@@ -8,13 +8,6 @@
 namespace mashbox::model {
 namespace {
 
-uint32_t readDims(Keys& keys, std::string_view key, uint32_t keyLength) {
-  const uint32_t dims = keys.countOr(key, MostHeadLength, keyLength);
-  if (keys.has(key) && (dims > keyLength || dims % 2 != 0))
-    keys.fail(ErrorKind::Invalid, key, std::to_string(dims) + " is not an even number of at most " + std::to_string(keyLength));
-  return dims;
-}
-
 void readYarn(Keys& keys, const Config& config, Rope& rope) {
   rope.scaling = RopeScaling::Yarn;
   rope.originalContext = keys.countOr("rope.scaling.original_context_length", std::numeric_limits<uint32_t>::max(), config.contextLength);
@@ -26,6 +19,13 @@ void readYarn(Keys& keys, const Config& config, Rope& rope) {
 }
 
 } // namespace
+
+uint32_t readDims(Keys& keys, std::string_view key, uint32_t keyLength) {
+  const uint32_t dims = keys.countOr(key, MostHeadLength, keyLength);
+  if (keys.has(key) && (dims > keyLength || dims % 2 != 0))
+    keys.fail(ErrorKind::Invalid, key, std::to_string(dims) + " is not an even number of at most " + std::to_string(keyLength));
+  return dims;
+}
 
 Rope readRope(Keys& keys, const Config& config, RopePairing pairing) {
   Rope rope;
