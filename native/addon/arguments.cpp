@@ -14,6 +14,7 @@ namespace {
 
 constexpr double LargestU32 = 4294967295.0;
 constexpr double LargestSafeInteger = 9007199254740991.0;
+constexpr uint32_t MostLimitTokens = 1024;
 constexpr double LargestFloat = std::numeric_limits<float>::max();
 
 std::string text(double number) {
@@ -48,6 +49,20 @@ public:
   float number(const char* name, double least, double most) const { return static_cast<float>(toNumber(get(name), name, least, most)); }
   uint32_t integer(const char* name, double least, double most = LargestU32) const {
     return static_cast<uint32_t>(toInteger(get(name), name, least, most));
+  }
+
+  /// Of a plain array.
+  std::vector<int32_t> tokenList(const char* name, uint32_t longest) const {
+    const Napi::Value value = get(name);
+    const std::string kind = "an array of at most " + std::to_string(longest) + " tokens";
+    if (!value.IsArray() || value.As<Napi::Array>().Length() > longest) throwInvalid(env(), name, kind);
+    const auto array = value.As<Napi::Array>();
+    std::vector<int32_t> tokens(array.Length());
+    for (uint32_t i = 0; i < tokens.size(); ++i) {
+      const Napi::HandleScope scope(env());
+      tokens[i] = static_cast<int32_t>(toInteger(array.Get(i), name, 0, std::numeric_limits<int32_t>::max()));
+    }
+    return tokens;
   }
 
   std::vector<int32_t> tokens(const char* name, size_t longest) const {
@@ -85,6 +100,16 @@ std::vector<std::pair<int32_t, float>> readLogitBias(const Fields& fields, size_
     biases.emplace_back(static_cast<int32_t>(token), static_cast<float>(toNumber(pair.Get(1u), name, -LargestFloat, LargestFloat)));
   }
   return biases;
+}
+
+sched::PassageLimit readLimit(const Napi::Value& value) {
+  const Fields fields(value, "limit");
+  return {
+    .tokens = fields.integer("tokens", 0),
+    .begin = fields.tokenList("begin", MostLimitTokens),
+    .end = fields.tokenList("end", MostLimitTokens),
+    .forced = fields.tokenList("forced", MostLimitTokens),
+  };
 }
 
 std::string readPath(const Fields& fields) {
@@ -137,6 +162,7 @@ sched::Request readRequest(const Napi::Value& request, const RequestLimits& limi
     .stopTokens = fields.tokens("stopTokens", limits.vocabularySize),
     .minTokens = fields.has("minTokens") ? fields.integer("minTokens", 0) : 0,
     .topLogprobs = fields.has("topLogprobs") ? std::optional(fields.integer("topLogprobs", 0, sample::MostTopLogprobs)) : std::nullopt,
+    .limit = fields.has("limit") ? std::optional(readLimit(fields.get("limit"))) : std::nullopt,
   };
 }
 

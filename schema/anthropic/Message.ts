@@ -31,6 +31,9 @@ export const MessageUsage = Schema.Struct({
   }),
   cache_creation_input_tokens: Schema.Int.annotate({ description: "Always 0." }),
   output_tokens: Schema.Int.annotate({ description: "New tokens." }),
+  output_tokens_details: Schema.optionalKey(
+    Schema.Struct({ thinking_tokens: Schema.Int.annotate({ description: "New tokens spent on thinking, its tags included." }) })
+  ),
   timings: Schema.optionalKey(Schema.Struct({ ...Timings.fields, ...CacheTimings.fields }))
 }).annotate({ identifier: "MessageUsage" })
 export type MessageUsage = typeof MessageUsage.Type

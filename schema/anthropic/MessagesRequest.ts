@@ -58,7 +58,8 @@ const outputConfig = Schema.Struct({
   effort: Schema.optionalKey(
     Schema.NullOr(Schema.Literals(efforts)).annotate({
       expected: `one of ${efforts.join(", ")}`,
-      description: "Given to the chat template as reasoning_effort."
+      description:
+        "Given to the chat template as reasoning_effort; where that acts on no effort, low, medium and high limit the thinking to 1024, 8192 and 24576 tokens."
     })
   ),
   format: Schema.optionalKey(Schema.Unknown).annotateKey({ description: "Not supported: structured output, answered with 400." })
@@ -136,7 +137,11 @@ export const promptFields = {
         description: "enabled or adaptive turns thinking on."
       }),
       budget_tokens: Schema.optionalKey(
-        Schema.NullOr(Schema.Finite).annotate({ expected: "a number", description: "Accepted and ignored, whatever its size." })
+        Schema.NullOr(Schema.Finite).annotate({
+          expected: "a number",
+          description:
+            "Tokens of thinking after which the model is made to answer; negative: no limit. It holds where a token of the vocabulary ends thinking."
+        })
       ),
       display: optionalText("omitted: thinking blocks come without their text, which their signature carries. Otherwise the text is sent.")
     })

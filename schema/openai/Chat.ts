@@ -134,11 +134,30 @@ export const ChatCompletionRequest = Schema.Struct({
     })
   ),
   reasoning: Schema.optionalKey(
-    Schema.Struct({ effort: Schema.optionalKey(Schema.NullOr(effort)) }).annotate({
-      description: "Reasoning effort control: {\"effort\": \"medium\"}; none turns thinking off, any other effort turns it on."
+    Schema.Struct({
+      effort: Schema.optionalKey(Schema.NullOr(effort)),
+      max_tokens: Schema.optionalKey(
+        Schema.NullOr(count(-1)).annotate({
+          description:
+            "Tokens of thinking after which the model is made to answer; negative: no limit. It holds where a token of the vocabulary ends thinking."
+        })
+      )
+    }).annotate({
+      description:
+        "Reasoning effort control: {\"effort\": \"medium\"}; none turns thinking off, any other effort turns it on. Where the chat template acts on no effort, minimal, low, medium and high limit the thinking to 512, 1024, 8192 and 24576 tokens."
     })
   ),
   reasoning_effort: Schema.optionalKey(effort.annotate({ description: "Same as reasoning.effort, and wins when both are set." })),
+  thinking_token_budget: Schema.optionalKey(
+    count(-1).annotate({
+      description: "Same as reasoning.max_tokens, which wins when both are set (vLLM's name)."
+    })
+  ),
+  thinking_budget_tokens: Schema.optionalKey(
+    count(-1).annotate({
+      description: "Same as reasoning.max_tokens, used when neither of the others is set (llama-server's name)."
+    })
+  ),
   ...inertFields,
   logprobs: Schema.optionalKey(
     Schema.Boolean.annotate({ description: "Give the log probabilities of the answer's tokens.", default: false })

@@ -138,6 +138,9 @@ export const Usage = Schema.Struct({
   prompt_tokens_details: Schema.optionalKey(
     Schema.Struct({ cached_tokens: Schema.Int.annotate({ description: "Prompt tokens served from the prefix cache." }) })
   ),
+  completion_tokens_details: Schema.optionalKey(
+    Schema.Struct({ reasoning_tokens: Schema.Int.annotate({ description: "New tokens spent on reasoning, its tags included." }) })
+  ),
   timings: Schema.optionalKey(CacheTimings)
 }).annotate({ identifier: "ChatUsage" })
 export type Usage = typeof Usage.Type

@@ -10,6 +10,7 @@ import {
 import type { Conversation, Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import { tokenBudget } from "../domain/ReasoningBudget.ts"
 import { isNamed, type ServedModelValue } from "../domain/ServedModel.ts"
 import type { Tool } from "../domain/Tool.ts"
 import { conversationMessages, systemMessages } from "./AnthropicMessagesContent.ts"
@@ -120,7 +121,6 @@ const conversation = (body: PromptFields): Result.Result<DecodedPrompt, Failure>
     ]
     const effort = body.messages.findLast((message) => typeof message.output_config?.effort === "string")?.output_config?.effort ??
       body.output_config?.effort
-    if (body.thinking?.budget_tokens !== undefined) ignored.push("thinking.budget_tokens")
     return {
       conversation: {
         messages,
@@ -146,12 +146,14 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
     const refused = refuseUnenforced(body)
     if (refused !== undefined) return yield* Result.fail(refused)
     const prompt = yield* conversation(body)
+    const budget = body.thinking?.type === "disabled" ? undefined : tokenBudget(body.thinking?.budget_tokens)
     return {
       request: {
         model: undefined,
         prompt: { _tag: "Chat", conversation: prompt.conversation },
         sampling: yield* sampling(body, context.randomSeed),
         maxTokens: maxTokens(body),
+        ...(budget === undefined ? {} : { reasoningBudget: budget }),
         stopStrings: stopStrings(body),
         ...(body.tool_choice?.disable_parallel_tool_use === true ? { parallelToolCalls: false } : {}),
         tenant: context.tenant,

@@ -25,6 +25,7 @@ const wireUsage = (usage: Usage): MessageUsage => ({
   cache_read_input_tokens: usage.cachedTokens,
   cache_creation_input_tokens: 0,
   output_tokens: usage.completionTokens,
+  ...(usage.reasoningTokens === undefined ? {} : { output_tokens_details: { thinking_tokens: usage.reasoningTokens } }),
   timings: { ...wireTimings(usage), ...cacheTimings(usage) }
 })
 

@@ -4,6 +4,7 @@ import { inertFields, streamFields } from "../../schema/openai/Common.ts"
 import type { Conversation, Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import { tokenBudget } from "../domain/ReasoningBudget.ts"
 import { conversationMessages } from "./OpenAiChatMessages.ts"
 import { decodeTools } from "./OpenAiChatTools.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
@@ -108,7 +109,7 @@ const ignoredWithin = (wire: WireObject, field: string, acted: ReadonlySet<strin
 
 const streamOptions = new Set(Object.keys(streamFields.stream_options.schema.fields))
 
-const reasoningOptions = new Set(["effort"])
+const reasoningOptions = new Set(["effort", "max_tokens"])
 
 /** What the prompt ends with; undefined for the beginning of an answer. */
 const promptEnding = (
@@ -147,6 +148,7 @@ export const decode = (
     const options = tokenOptions(body, body.logprobs === true ? body.top_logprobs ?? 0 : undefined)
     const { ignored: ignoredTools, tools } = yield* decodeTools(body)
     const { ignored, variables } = yield* templateVariables(body)
+    const budget = tokenBudget(body.reasoning?.max_tokens ?? body.thinking_token_budget ?? body.thinking_budget_tokens)
     const conversation = { messages, tools, templateVariables: variables, ...(ending === undefined ? {} : { ending }) }
     return {
       request: {
@@ -156,6 +158,7 @@ export const decode = (
         ...(body.n === undefined ? {} : { choices: body.n }),
         ...(body.parallel_tool_calls === undefined ? {} : { parallelToolCalls: body.parallel_tool_calls }),
         maxTokens: maxTokens(body),
+        ...(budget === undefined ? {} : { reasoningBudget: budget }),
         stopStrings: stopStrings(body),
         ...(options === undefined ? {} : { tokenOptions: options }),
         tenant: context.tenant,

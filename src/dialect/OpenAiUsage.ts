@@ -14,5 +14,6 @@ export const wireUsage = (usage: Usage): WireUsage => ({
   completion_tokens: usage.completionTokens,
   total_tokens: usage.promptTokens + usage.completionTokens,
   prompt_tokens_details: { cached_tokens: usage.cachedTokens },
+  ...(usage.reasoningTokens === undefined ? {} : { completion_tokens_details: { reasoning_tokens: usage.reasoningTokens } }),
   timings: cacheTimings(usage)
 })

@@ -48,6 +48,8 @@ export interface GenerationRequest {
   readonly parallelToolCalls?: boolean
   /** undefined: up to the end of the context. */
   readonly maxTokens: number | undefined
+  /** Tokens of reasoning after which its end is forced; undefined: what the effort in the template's variables stands for. */
+  readonly reasoningBudget?: number
   readonly stopStrings: ReadonlyArray<string>
   readonly tokenOptions?: TokenOptions
   readonly tenant: string

@@ -141,13 +141,14 @@ export class Dispatcher implements RequestHandler {
   }
 }
 
-const toSubmit = (id: number, { maxTokens, minTokens, sampling, stopTokens, tokens, topLogprobs }: EngineRequest): NativeSubmit => ({
+const toSubmit = (id: number, { limit, maxTokens, minTokens, sampling, stopTokens, tokens, topLogprobs }: EngineRequest): NativeSubmit => ({
   id,
   tokens,
   maxTokens,
   stopTokens,
   ...(minTokens === undefined ? {} : { minTokens }),
   ...(topLogprobs === undefined ? {} : { topLogprobs }),
+  ...(limit === undefined ? {} : { limit }),
   temperature: sampling.temperature,
   topK: sampling.topK,
   topP: sampling.topP,

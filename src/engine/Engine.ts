@@ -2,7 +2,7 @@ import { Context, type Effect } from "effect"
 import type { EngineError } from "../domain/Errors.ts"
 import type { Sampling } from "../domain/Sampling.ts"
 import type { EngineLogprobs } from "./Logprobs.ts"
-import type { NativeModelInfo } from "./Native.ts"
+import type { NativeModelInfo, PassageLimit } from "./Native.ts"
 
 /** What one generation asks of an engine: token ids in, token ids out. */
 export interface EngineRequest {
@@ -13,6 +13,8 @@ export interface EngineRequest {
   readonly minTokens?: number
   /** Report the log probability of every token and of this many (≤ 20) of the likeliest; absent: none. */
   readonly topLogprobs?: number
+  /** Of the reasoning. */
+  readonly limit?: PassageLimit
   readonly sampling: Sampling
 }
 

@@ -42,6 +42,7 @@ export interface NativeSubmit {
   readonly minTokens?: number
   /** Report the log probability of every token and of this many (≤ 20) of the likeliest; absent: none. */
   readonly topLogprobs?: number
+  readonly limit?: PassageLimit
   readonly temperature: number
   readonly topK: number
   readonly topP: number
@@ -53,6 +54,18 @@ export interface NativeSubmit {
   /** 0 ≤ seed < 2^53 */
   readonly seed: number
   readonly logitBias: ReadonlyArray<readonly [token: number, bias: number]>
+}
+
+/** Ends the first passage of the output of its kind, such as reasoning, that has become too long. At most 1024 tokens in each list. */
+export interface PassageLimit {
+  /** Of the passage, before its end is forced. */
+  readonly tokens: number
+  /** What begins it; empty: the output begins inside it. */
+  readonly begin: ReadonlyArray<number>
+  /** What ends it, at least one token. */
+  readonly end: ReadonlyArray<number>
+  /** Put in place of what would be drawn, once the limit is reached; holds `end`. */
+  readonly forced: ReadonlyArray<number>
 }
 
 export interface NativeEngine {

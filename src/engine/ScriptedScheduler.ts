@@ -2,6 +2,7 @@ import { type Clock, Duration, Effect } from "effect"
 import { type DoneReason, FrameWriter, type NativeErrorCode } from "./Frames.ts"
 import type { EngineLogprobs } from "./Logprobs.ts"
 import type { NativeSubmit } from "./Native.ts"
+import { PassageFollower } from "./PassageFollower.ts"
 
 /** What the engine does for one request. */
 export interface ScriptedAnswer {
@@ -41,6 +42,7 @@ interface Run {
   readonly request: NativeSubmit
   readonly answer: ScriptedAnswer
   readonly tokens: Iterator<number>
+  readonly passage: PassageFollower
   readonly submittedAt: number
   startedAt: number
   firstTokenAt: number
@@ -72,6 +74,7 @@ export class ScriptedScheduler {
       request,
       answer,
       tokens: answer.tokens[Symbol.iterator](),
+      passage: new PassageFollower(request.limit),
       submittedAt: now,
       startedAt: now,
       firstTokenAt: now,
@@ -156,14 +159,16 @@ export class ScriptedScheduler {
     const { answer, request } = run
     if (run.generated === 0) this.writer.progress(request.id, request.tokens.length, request.tokens.length)
     if (answer.fault?.afterTokens === run.generated) return this.fail(run, answer.fault)
-    const next = run.tokens.next()
+    const forced = run.passage.forced
+    const next = forced === undefined ? run.tokens.next() : { done: false, value: forced }
     if (next.done === true) return this.end(run, answer.reason ?? "stop")
-    if (run.generated >= (request.minTokens ?? 0) && request.stopTokens.includes(next.value)) {
+    if (forced === undefined && run.generated >= (request.minTokens ?? 0) && request.stopTokens.includes(next.value)) {
       this.writer.stopToken(request.id, next.value)
       return this.end(run, "stop")
     }
     if (run.generated === 0) run.firstTokenAt = this.now()
     run.generated++
+    run.passage.take(next.value)
     this.writer.token(request.id, next.value, scores(run, next.value))
     if (run.generated >= request.maxTokens) this.end(run, "length")
   }

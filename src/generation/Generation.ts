@@ -23,6 +23,7 @@ import { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
 import * as Prompts from "./Prompts.ts"
+import * as ReasoningLimits from "./ReasoningLimits.ts"
 import { TokenTrail } from "./TokenTrail.ts"
 import { callId } from "./tools/callId.ts"
 import { detectSyntax } from "./tools/detectSyntax.ts"
@@ -64,6 +65,7 @@ export class Generation extends Context.Service<Generation, {
       const tokenizer = yield* Tokenizer
       const syntax = yield* detectSyntax(template)
 
+      const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
       const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
       const prompts = Prompts.make(template, tokenizer, yield* Effect.serviceOption(LongPrompts))
 
@@ -104,12 +106,16 @@ export class Generation extends Context.Service<Generation, {
           return yield* new InvalidRequest({ message: `${promptField}: the prompt is empty`, field: promptField })
         }
         const room = contextLength - tokens.length
+        const limit = request.prompt._tag === "Chat"
+          ? limits({ conversation: request.prompt.conversation, state: reasoning, budget: request.reasoningBudget })
+          : undefined
         const engineRequest = (choice: number): EngineRequest => ({
           tokens,
           maxTokens: Math.min(request.maxTokens ?? room, room),
           stopTokens: stopTokens(options, tokenizer.endTokens),
           ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
           ...(options.topLogprobs === undefined ? {} : { topLogprobs: options.topLogprobs }),
+          ...(limit === undefined ? {} : { limit }),
           sampling: choice === 0
             ? request.sampling
             : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }

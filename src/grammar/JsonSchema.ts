@@ -5,10 +5,13 @@ import { attempt, type GrammarError } from "./GrammarError.ts"
 import type * as Ir from "./Ir.ts"
 import type { Whitespace } from "./JsonText.ts"
 import { SchemaGrammar } from "./schema/SchemaGrammar.ts"
+import type { ArgumentsLayout, ValueLayout } from "./ValueLayout.ts"
 
 export interface JsonSchemaOptions {
   /** Default `spaced`, as most models write JSON. */
   readonly whitespace?: Whitespace
+  /** How values are written, where not as JSON. */
+  readonly layout?: ValueLayout
   /** Of properties. `schema` (default): as the schema lists them, unnamed ones last. `free`: any. */
   readonly order?: "schema" | "free"
   /** Objects whose schema names properties and says nothing of others have no others. Every output still satisfies the schema. */
@@ -32,3 +35,15 @@ export const compile = (schema: unknown, options: JsonSchemaOptions = {}): Resul
  */
 export const compileInto = (builder: GrammarBuilder, schema: unknown, options: JsonSchemaOptions = {}): Ir.Node =>
   new SchemaGrammar(schema, builder, options, new Budget("schema")).compile()
+
+/**
+ * A schema of an object whose properties are written one by one, as the arguments of a call are in some syntaxes.
+ *
+ * @throws GrammarError
+ */
+export const compileArgumentsInto = (
+  builder: GrammarBuilder,
+  schema: unknown,
+  layout: ArgumentsLayout,
+  options: JsonSchemaOptions = {}
+): Ir.Node => new SchemaGrammar(schema, builder, options, new Budget("schema")).compileArguments(layout)

@@ -2,6 +2,7 @@ import * as CodePoints from "./CodePoints.ts"
 import * as Ir from "./Ir.ts"
 import * as Regular from "./Regular.ts"
 import { toNode } from "./RegularNode.ts"
+import type { ValueLayout } from "./ValueLayout.ts"
 
 /**
  * Where white space stands in JSON text. `compact`: nowhere. `spaced`: one space after each comma and colon. `free`: at each place nothing, one
@@ -77,13 +78,21 @@ const gap: Ir.Node = Ir.optional(
 )
 
 /** The places between the parts of a JSON text, in one white space policy. */
-export class JsonLayout {
+export class JsonLayout implements ValueLayout {
   readonly #whitespace: Whitespace
   readonly comma: Ir.Node
 
   constructor(whitespace: Whitespace) {
     this.#whitespace = whitespace
     this.comma = whitespace === "free" ? Ir.sequence(gap, Ir.text(","), gap) : Ir.text(whitespace === "spaced" ? ", " : ",")
+  }
+
+  key(names: Regular.Regular): Ir.Node {
+    return stringNode(names)
+  }
+
+  string(language: Regular.Regular): Ir.Node {
+    return stringNode(language)
   }
 
   /** A property, whose key is a node of a JSON string. */

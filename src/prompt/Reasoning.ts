@@ -7,6 +7,10 @@ export type ReasoningTags = readonly [open: string, close: string]
 export interface ReasoningFormat {
   /** Pairs that may stand around reasoning, the one that the model's template shows first. */
   readonly tags: ReadonlyArray<ReasoningTags>
+  /** What stands between the closing tag of the first pair and the answer. */
+  readonly afterReasoning: string
+  /** The template acts on the variable `reasoning_effort`. */
+  readonly takesEffort: boolean
   /** A turn's text ends with a line break that is no part of it. */
   readonly turnEndsInBreak: boolean
 }
@@ -25,7 +29,12 @@ const knownTags: ReadonlyArray<ReasoningTags> = [
   ["<|channel>thought", "<channel|>"]
 ]
 
-export const usualReasoning: ReasoningFormat = { tags: knownTags, turnEndsInBreak: false }
+export const usualReasoning: ReasoningFormat = {
+  tags: knownTags,
+  afterReasoning: "\n\n",
+  takesEffort: false,
+  turnEndsInBreak: false
+}
 
 /** What the template itself wrote at the end of the prompt. */
 const ownEnd = (prompt: RenderedPrompt): string => prompt.text.slice(prompt.untrusted.at(-1)?.[1] ?? 0)
@@ -60,33 +69,42 @@ const probes: ReadonlyArray<Conversation> = [
   }
 ]
 
+interface Shown {
+  readonly tags: ReasoningTags
+  readonly after: string
+}
+
 const openAtEnd = /(<[^<>\s]{1,32}>\w*|\[[^[\]\s]{1,32}\])\s*$/
-const closeAtStart = /^\s*(<[^<>\s]{1,32}>|\[[^[\]\s]{1,32}\])/
+const closeAtStart = /^\s*(<[^<>\s]{1,32}>|\[[^[\]\s]{1,32}\])(\s{0,8})/
 
 /** gpt-oss has channels with headers, no tags. */
 const inChannel = (open: string): boolean => open === "<|message|>"
 
 /** The tags around reasoning in a rendered conversation. */
-const tagsIn = (text: string): ReasoningTags | undefined => {
+const tagsIn = (text: string): Shown | undefined => {
   const from = text.indexOf("mbxuser")
   const at = text.indexOf("mbxreasoning", from)
   if (from < 0 || at < 0) return undefined
   const open = openAtEnd.exec(text.slice(from + "mbxuser".length, at))?.[1]
-  const close = closeAtStart.exec(text.slice(at + "mbxreasoning".length))?.[1]
-  return open === undefined || close === undefined || open === close || inChannel(open) ? undefined : [open, close]
+  const [, close, after = ""] = closeAtStart.exec(text.slice(at + "mbxreasoning".length)) ?? []
+  return open === undefined || close === undefined || open === close || inChannel(open) ? undefined : { tags: [open, close], after }
 }
 
 /** Finds out how a template marks reasoning. `render` is undefined where the template refuses. */
 export const probeReasoning = (render: (conversation: Conversation) => string | undefined): ReasoningFormat => {
-  let own: ReasoningTags | undefined
+  let own: Shown | undefined
   for (const probe of probes) own ??= tagsIn(render(probe) ?? "")
+  const effort = (name: string) =>
+    render({ messages: [user], tools: [], templateVariables: { enable_thinking: true, reasoning_effort: name } })
   const turns = render({
     messages: [user, { role: "assistant", content: "mbxanswer" }, { role: "user", content: "mbxagain" }],
     tools: [],
     templateVariables: {}
   })
   return {
-    tags: own === undefined ? knownTags : [own, ...knownTags.filter(([open]) => open !== own[0])],
+    tags: own === undefined ? knownTags : [own.tags, ...knownTags.filter(([open]) => open !== own.tags[0])],
+    afterReasoning: own?.after ?? usualReasoning.afterReasoning,
+    takesEffort: effort("low") !== effort("high"),
     turnEndsInBreak: /mbxanswer\n[<[]/.test(turns ?? "")
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sample/sampler.hpp"
+#include "sched/passage_limit.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,7 @@ struct Request {
   uint32_t minTokens = 0;          ///< no stop token is drawn before this many tokens
   /// Alternatives to report with every token's log probability (at most `sample::MostTopLogprobs`); none: no log probabilities.
   std::optional<uint32_t> topLogprobs{};
+  std::optional<PassageLimit> limit{}; ///< of the reasoning
 };
 
 } // namespace mashbox::sched

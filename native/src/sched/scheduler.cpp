@@ -91,6 +91,13 @@ Result<void> Scheduler::Impl::validate(const Request& request) const {
     return rejected("topLogprobs is more than " + std::to_string(sample::MostTopLogprobs), "topLogprobs");
   const auto unknown = [&](int32_t token) { return static_cast<uint32_t>(token) >= knownTokens_; };
   const auto outside = [&](int32_t token) { return "token " + std::to_string(token) + " is not one of the model's " + std::to_string(knownTokens_); };
+  if (request.limit) {
+    if (request.limit->end.empty()) return rejected("limit.end is empty", "limit");
+    for (const auto* tokens : {&request.limit->begin, &request.limit->end, &request.limit->forced})
+      for (const int32_t token : *tokens)
+        if (unknown(token))
+          return rejected(outside(token), "limit");
+  }
   for (const int32_t token : request.tokens)
     if (unknown(token))
       return rejected(outside(token), "tokens");

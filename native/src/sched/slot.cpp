@@ -32,6 +32,7 @@ Slot::Slot(Arrival arrival, kv::BlockPool& pool, uint32_t contextLength, uint64_
       minTokens_(arrival.request.minTokens),
       topLogprobs_(arrival.request.topLogprobs),
       sampler_(std::move(arrival.request.sampling)),
+      passage_(std::move(arrival.request.limit)),
       sequence_(pool),
       lastServed_(step),
       submitted_(arrival.submitted),
@@ -64,9 +65,10 @@ bool Slot::advance(std::span<const float> logits, uint64_t step, std::vector<Eve
   }
   if (logits.empty()) return false;
 
-  const int32_t token = sampler_.sample(logits, history_, generated(), generated() < minTokens_ ? std::span<const int32_t>(stopTokens_) : std::span<const int32_t>{});
+  const auto forced = passage_.forced();
+  const int32_t token = forced ? *forced : sampler_.sample(logits, history_, generated(), generated() < minTokens_ ? std::span<const int32_t>(stopTokens_) : std::span<const int32_t>{});
   if (!firstDrawn_) firstDrawn_ = Clock::now();
-  if (std::find(stopTokens_.begin(), stopTokens_.end(), token) != stopTokens_.end()) {
+  if (!forced && std::find(stopTokens_.begin(), stopTokens_.end(), token) != stopTokens_.end()) {
     events.push_back(StopTokenEvent{id_, token});
     events.push_back(done(FinishReason::Stop));
     return true;
@@ -74,6 +76,7 @@ bool Slot::advance(std::span<const float> logits, uint64_t step, std::vector<Eve
   if (topLogprobs_) events.push_back(ScoredTokenEvent{id_, token, logprobs_.read(logits, token, *topLogprobs_)});
   else events.push_back(TokenEvent{id_, token});
   history_.push_back(token);
+  passage_.take(token);
   if (history_.size() < longest_) return false;
   events.push_back(done(FinishReason::Length));
   return true;

@@ -5,6 +5,7 @@
 #include "sample/logprobs.hpp"
 #include "sample/sampler.hpp"
 #include "sched/event.hpp"
+#include "sched/passage_limit.hpp"
 #include "sched/request.hpp"
 #include "sched/step_plan.hpp"
 
@@ -61,6 +62,7 @@ private:
   std::optional<uint32_t> topLogprobs_;
   sample::LogprobReader logprobs_;
   sample::Sampler sampler_;
+  PassageFollower passage_;
   kv::Sequence sequence_;
   uint32_t progress_ = 0; ///< prompt tokens reported as processed
   uint64_t lastServed_;

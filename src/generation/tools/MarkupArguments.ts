@@ -1,7 +1,7 @@
 import type { Tool } from "../../domain/Tool.ts"
+import { type ToolParameters, toolParameters } from "../../domain/ToolParameters.ts"
 import type { CallOutput } from "./CallScanner.ts"
 import { MarkupValue, type MarkupValueOptions } from "./MarkupValue.ts"
-import { type ParameterTypes, parameterTypes } from "./ParameterTypes.ts"
 import { jsonUnit } from "./Text.ts"
 
 /**
@@ -11,7 +11,7 @@ import { jsonUnit } from "./Text.ts"
 export class MarkupArguments {
   readonly #output: CallOutput
   readonly #name: string
-  readonly #types: ParameterTypes
+  readonly #types: ToolParameters
   readonly #tags: Omit<MarkupValueOptions, "onText">
   #key = ""
   #whole: string | undefined
@@ -21,7 +21,7 @@ export class MarkupArguments {
   constructor(output: CallOutput, name: string, tools: ReadonlyArray<Tool>, tags: Omit<MarkupValueOptions, "onText">) {
     this.#output = output
     this.#name = name
-    this.#types = parameterTypes(tools, name)
+    this.#types = toolParameters(tools, name)
     this.#tags = tags
   }
 

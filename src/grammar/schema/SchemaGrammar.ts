@@ -5,9 +5,10 @@ import type { GrammarBuilder } from "../GrammarBuilder.ts"
 import { integers, mostDigits } from "../IntegerText.ts"
 import * as Ir from "../Ir.ts"
 import type { JsonSchemaOptions } from "../JsonSchema.ts"
-import { JsonLayout, stringNode } from "../JsonText.ts"
+import { JsonLayout } from "../JsonText.ts"
 import * as Regular from "../Regular.ts"
 import { toNode } from "../RegularNode.ts"
+import type { ArgumentsLayout, ValueLayout } from "../ValueLayout.ts"
 import {
   type ArrayCase,
   canonical,
@@ -40,7 +41,7 @@ export class SchemaGrammar {
   readonly #budget: Budget
   readonly #document: SchemaDocument
   readonly #cases: SchemaCases
-  readonly #layout: JsonLayout
+  readonly #layout: ValueLayout
   readonly #options: JsonSchemaOptions
   readonly #nodes = new Map<string, Ir.Node>()
   readonly #pending: Array<{ readonly name: string; readonly cases: ReadonlyArray<Case> }> = []
@@ -51,17 +52,58 @@ export class SchemaGrammar {
     this.#options = options
     this.#document = new SchemaDocument(schema)
     this.#cases = new SchemaCases(this.#document, budget)
-    this.#layout = new JsonLayout(options.whitespace ?? "spaced")
+    this.#layout = options.layout ?? new JsonLayout(options.whitespace ?? "spaced")
   }
 
   /** The document's schema as a node. */
   compile(): Ir.Node {
     const root = this.#node(goalOf([this.#document.root]))
+    this.#definePending()
+    return root
+  }
+
+  /** The properties of the document's objects, each written as one argument. */
+  compileArguments(layout: ArgumentsLayout): Ir.Node {
+    const cases = this.#cases.expand(goalOf([this.#document.root])).filter((own) => !this.#cases.isImpossible(own))
+    const objects = cases.filter((own) => own.type === "object")
+    if (objects.length === 0) return fail("Unsupported", this.#document.root, [], "arguments have to be an object")
+    const root = choiceOf(
+      objects.map((own) =>
+        this.#properties(own, layout.separator, (names, goal) => layout.argument(names, (name) => this.#argument(goal, name, layout)))
+      )
+    )
+    this.#definePending()
+    return root
+  }
+
+  #definePending(): void {
     for (const { cases, name } of this.#pending) {
       this.#budget.check()
       this.#builder.define(name, choiceOf(cases.map((own) => this.#case(own))))
     }
-    return root
+  }
+
+  /** A value as an argument: strings as the layout writes them, everything else as a value within. */
+  #argument(goal: Goal, name: string | undefined, { text }: ArgumentsLayout): Ir.Node {
+    if (text === undefined) return this.#node(goal)
+    const own = text(name)
+    const cases = this.#cases.expand(goal).filter((one) => !this.#cases.isImpossible(one))
+    const texts = cases.flatMap((one) =>
+      one.type === "string"
+        ? [own.string(languageOf(one))]
+        : one.type === "values"
+        ? one.values.flatMap((value) => typeof value === "string" ? [own.string(Regular.text(value))] : [])
+        : []
+    )
+    if (own.only) return choiceOf(texts)
+    const others = cases.flatMap((one): ReadonlyArray<Case> => {
+      if (one.type === "string") return []
+      if (one.type !== "values") return [one]
+      const values = one.values.filter((value) => typeof value !== "string")
+      return values.length === 0 ? [] : [{ ...one, values }]
+    })
+    const plain = texts.length === 0 ? [this.#node(goal)] : others.map((one) => this.#case(one))
+    return choiceOf([...texts, ...plain])
   }
 
   #node(goal: Goal): Ir.Node {
@@ -97,7 +139,7 @@ export class SchemaGrammar {
   }
 
   #string(own: StringCase): Ir.Node {
-    return stringNode(languageOf(own))
+    return this.#layout.string(languageOf(own))
   }
 
   #number(own: NumberCase): Ir.Node {
@@ -204,19 +246,28 @@ export class SchemaGrammar {
   }
 
   #object(own: ObjectCase): Ir.Node {
+    const { comma } = this.#layout
+    const property = (names: Regular.Regular, goal: Goal) => this.#layout.property(this.#layout.key(names), this.#node(goal))
+    return this.#layout.enclosed("{", this.#properties(own, comma, property), "}")
+  }
+
+  /** The properties of an object with a separator between two; `property` writes one whose name is in a language. */
+  #properties(own: ObjectCase, separator: Ir.Node, property: (names: Regular.Regular, goal: Goal) => Ir.Node): Ir.Node {
     const names = new Set([...own.layers.flatMap(({ properties }) => [...properties.keys()]), ...own.required])
     const allowed = own.names.length === 0 ? undefined : goalOf(own.names)
     const items: Array<Ir.PermutationItem> = []
     for (const name of names) {
       this.#budget.step()
-      const value = allowed !== undefined && !this.#cases.accepts(allowed, name) ? nothing : this.#node(propertyGoal(own, name))
+      const goal = propertyGoal(own, name)
+      const value = allowed !== undefined && !this.#cases.accepts(allowed, name) ? nothing : this.#node(goal)
       const required = own.required.has(name)
       if (value === nothing && !required) continue
-      items.push({ node: this.#layout.property(stringNode(Regular.text(name)), value), ...(required ? { required } : {}) })
+      const node = value === nothing ? nothing : property(Regular.text(name), goal)
+      items.push({ node, ...(required ? { required } : {}) })
     }
     const named = items.length
     if (own.max > named || own.max > own.required.size) {
-      const others = this.#others(own, names).map(({ goal, language }) => this.#layout.property(stringNode(language), this.#node(goal)))
+      const others = this.#others(own, names).map(({ goal, language }) => property(language, goal))
       if (others.length > 0) items.push({ node: choiceOf(others), many: true })
     }
     if (items.length > named && own.min > own.required.size + 1) {
@@ -227,14 +278,14 @@ export class SchemaGrammar {
         "can be enforced only on the properties that are named, since others might repeat a name"
       )
     }
-    return this.#layout.enclosed("{", {
+    return {
       kind: "permutation",
       items,
-      separator: this.#layout.comma,
+      separator,
       ordered: this.#options.order !== "free",
       ...(own.min > 0 ? { min: own.min } : {}),
       ...(own.max < Infinity ? { max: own.max } : {})
-    }, "}")
+    }
   }
 
   /** The properties that are not named: a language of names and what their values satisfy, for each combination of patterns. */

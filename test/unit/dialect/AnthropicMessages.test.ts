@@ -102,8 +102,10 @@ describe("the fields", () => {
     ["thinking", { type: "enabled" }, ({ request }) => conversationOf(request).templateVariables, { enable_thinking: true }],
     ["thinking", { type: "adaptive" }, ({ request }) => conversationOf(request).templateVariables, { enable_thinking: true }],
     ["thinking", { type: "disabled" }, ({ request }) => conversationOf(request).templateVariables, { enable_thinking: false }],
-    ["thinking", budget, (decoded) => decoded.ignored, ["thinking.budget_tokens"]],
-    ["thinking", { type: "enabled", budget_tokens: 1e18 }, (decoded) => decoded.ignored, ["thinking.budget_tokens"]],
+    ["thinking", budget, ({ request }) => request.reasoningBudget, undefined],
+    ["thinking", { type: "enabled", budget_tokens: 1024 }, ({ request }) => request.reasoningBudget, 1024],
+    ["thinking", { type: "disabled", budget_tokens: 1024 }, ({ request }) => request.reasoningBudget, undefined],
+    ["thinking", { type: "enabled", budget_tokens: 1e18 }, ({ request }) => request.reasoningBudget, undefined],
     ["thinking", { type: "adaptive", display: "omitted" }, (decoded) => decoded.omitThinking, true],
     ["thinking", { type: "adaptive", display: "summarized" }, (decoded) => decoded.omitThinking, false],
     ["output_config", { effort: "xhigh" }, ({ request }) => conversationOf(request).templateVariables, {
@@ -473,7 +475,7 @@ describe("count_tokens", () => {
       counted({ ...body, model: "m", max_tokens: 0, tool_choice: { type: "any" }, output_config: { format: { type: "json_schema" } } })
     )
     assert.deepStrictEqual(own, conversation(body))
-    assert.deepStrictEqual(ignored, ["model", "max_tokens", "thinking.budget_tokens"])
+    assert.deepStrictEqual(ignored, ["model", "max_tokens"])
   })
 
   it("names the field that is wrong", () => {

@@ -21,7 +21,10 @@ export const tokensOf = (text: string): Array<number> => Array.from({ length: te
 export const textOf = (tokens: Iterable<number>): string => String.fromCharCode(...tokens)
 
 /** One token per UTF-16 code unit; 3 ends a turn. */
-export const layerTokenizer = (decode: (token: number) => string = (token) => String.fromCharCode(token)) =>
+export const layerTokenizer = (
+  decode: (token: number) => string = (token) => String.fromCharCode(token),
+  tokenId: (text: string) => number | undefined = () => undefined
+) =>
   Layer.succeed(Tokenizer, {
     encode: (prompt) => Effect.succeed(Int32Array.from(tokensOf(prompt.text))),
     tokenBytes: (token) => Buffer.from(decode(token)),
@@ -30,7 +33,7 @@ export const layerTokenizer = (decode: (token: number) => string = (token) => St
     bos: undefined,
     eos: undefined,
     specialTexts: [],
-    tokenId: () => undefined,
+    tokenId,
     size: 0x1_0000
   })
 
@@ -98,6 +101,8 @@ export interface HarnessOptions {
   readonly decode?: (token: number) => string
   /** Whether the model says that it has one. */
   readonly prefixCache?: boolean
+  /** Token of a text, where it is one. */
+  readonly tokenId?: (text: string) => number | undefined
 }
 
 export interface Harness {
@@ -122,7 +127,7 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
       Layer.provideMerge(
         Layer.mergeAll(
           layerScripted(options.script),
-          layerTokenizer(options.decode),
+          layerTokenizer(options.decode, options.tokenId),
           layerTemplate,
           layerServedModel(value.aliases, options.prefixCache),
           Auth.layer,

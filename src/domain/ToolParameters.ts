@@ -1,8 +1,7 @@
-import type { Tool } from "../../domain/Tool.ts"
-import { parseJson } from "./Text.ts"
+import type { Tool } from "./Tool.ts"
 
 /** Names of JSON Schema's types. */
-type Types = ReadonlySet<string>
+export type Types = ReadonlySet<string>
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -50,6 +49,14 @@ const schemaTypes = (schema: unknown, root: unknown): Types => {
 
 const python: ReadonlyMap<string, string> = new Map([["True", "true"], ["False", "false"], ["None", "null"]])
 
+const parseJson = (json: string): unknown => {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}
+
 const has = (types: Types, value: unknown): boolean => {
   const type = typeOf(value)
   return types.has(type) || (type === "integer" && types.has("number"))
@@ -64,8 +71,10 @@ const valueJson = (text: string, types: Types): string => {
   return types.has("string") && (typeof value === "string" || !has(types, value)) ? JSON.stringify(text) : json
 }
 
-/** How the parameters of one tool are written as text. */
-export interface ParameterTypes {
+/** How the parameters of one tool are written in syntaxes that mark no types. */
+export interface ToolParameters {
+  /** Types that the schema names for a parameter; none where it does not say. */
+  readonly types: (key: string) => Types
   /** Always a string, whatever it looks like. */
   readonly isText: (key: string) => boolean
   /** JSON of the whole value. */
@@ -73,7 +82,7 @@ export interface ParameterTypes {
 }
 
 /** Types of the parameters of the offered tool of this name; without one, everything is a string. */
-export const parameterTypes = (tools: ReadonlyArray<Tool>, name: string): ParameterTypes => {
+export const toolParameters = (tools: ReadonlyArray<Tool>, name: string): ToolParameters => {
   const schema = tools.find((tool) => tool.name === name)?.parameters
   const properties = ownValue(schema, "properties")
   const known = new Map<string, Types>()
@@ -86,5 +95,5 @@ export const parameterTypes = (tools: ReadonlyArray<Tool>, name: string): Parame
     const types = typesOf(key)
     return types.size === 0 || (types.size === 1 && types.has("string"))
   }
-  return { isText, json: (key, text) => isText(key) ? JSON.stringify(text) : valueJson(text, typesOf(key)) }
+  return { types: typesOf, isText, json: (key, text) => isText(key) ? JSON.stringify(text) : valueJson(text, typesOf(key)) }
 }
