@@ -227,7 +227,10 @@ class ResponsesGroup extends HttpApiGroup.make("responses", { topLevel: true }).
     storedFailures
   )),
   HttpApiEndpoint.post("cancelResponse", "/v1/responses/:response_id/cancel", { params: responseId, error: storedErrors }).annotateMerge(
-    describe("Cancel a response", "Only responses in the background can be cancelled, and this server has none: 400.", storedFailures)
+    describe("Cancel a response", "Only responses in the background can be cancelled, and this server has none: 400.", {
+      ...storedFailures,
+      400: "The response did not run in the background, and has ended."
+    })
   )
 ).annotateMerge(OpenApi.annotations({ description: "OpenAI Responses." })) {}
 

@@ -270,6 +270,6 @@ export const ChatCompletionChunk = Schema.Struct({
 }).annotate({
   identifier: "ChatCompletionChunk",
   description:
-    "One `data:` line. The stream ends with `data: [DONE]`. With stream_options.include_usage the last chunk has empty choices and usage. The chunk with the finish_reason, and the usage chunk, carry timings. A failure after the first byte is a `data: {\"error\": {...}}` line that ends the stream."
+    "One `data:` line. The stream ends with `data: [DONE]`. With stream_options.include_usage the last chunk has empty choices and usage; with continuous_usage_stats too, every chunk has usage. The chunk with the finish_reason, and the usage chunk, carry timings. A failure after the first byte is a `data: {\"error\": {...}}` line that ends the stream."
 })
 export type ChatCompletionChunk = typeof ChatCompletionChunk.Type

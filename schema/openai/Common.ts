@@ -97,7 +97,12 @@ export const streamFields = {
   })),
   stream_options: Schema.optionalKey(
     Schema.Struct({
-      include_usage: Schema.optionalKey(Schema.NullOr(Schema.Boolean).annotate({ description: "Send a last chunk with usage." }))
+      include_usage: Schema.optionalKey(Schema.NullOr(Schema.Boolean).annotate({ description: "Send a last chunk with usage." })),
+      continuous_usage_stats: Schema.optionalKey(
+        Schema.NullOr(Schema.Boolean).annotate({
+          description: "With include_usage: every chunk of a choice has usage too, with the new tokens of that choice so far."
+        })
+      )
     })
   )
 }

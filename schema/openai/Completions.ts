@@ -77,6 +77,6 @@ export const Completion = Schema.Struct({
 }).annotate({
   identifier: "Completion",
   description:
-    "Whole answer, or one data: line of a stream. The stream ends with data: [DONE]; with stream_options.include_usage the chunk before has empty choices and usage."
+    "Whole answer, or one data: line of a stream. The stream ends with data: [DONE]; with stream_options.include_usage the chunk before has empty choices and usage, and with continuous_usage_stats too, every chunk has usage."
 })
 export type Completion = typeof Completion.Type

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { ChatCompletionRequest } from "../../schema/openai/Chat.ts"
-import { inertFields, streamFields } from "../../schema/openai/Common.ts"
+import { inertFields } from "../../schema/openai/Common.ts"
 import type { Conversation, Message } from "../domain/Conversation.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
@@ -8,8 +8,8 @@ import { tokenBudget } from "../domain/ReasoningBudget.ts"
 import { conversationMessages } from "./OpenAiChatMessages.ts"
 import { decodeTools } from "./OpenAiChatTools.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
-import { refusedField, tokenOptions } from "./OpenAiTokens.ts"
-import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
+import { continuousUsage, ignoredStreamOptions, refusedField, tokenOptions } from "./OpenAiTokens.ts"
+import { decoder, ignoredFields, ignoredWithin, type WireObject } from "./WireRequest.ts"
 
 /** What the server knows of a request beside its body. */
 export interface RequestContext {
@@ -24,6 +24,8 @@ export interface DecodedRequest {
   readonly request: GenerationRequest & { readonly prompt: { readonly _tag: "Chat" } }
   readonly stream: boolean
   readonly includeUsage: boolean
+  /** Whether every chunk tells its usage. */
+  readonly continuousUsage: boolean
   /** Whether the stream tells how far the prompt is prefilled. */
   readonly returnProgress: boolean
   /** Fields of the body that change nothing, for the `x-mashbox-ignored` header. */
@@ -99,16 +101,6 @@ const templateVariables = (body: ChatCompletionRequest): Result.Result<TemplateV
   return Result.succeed({ variables, ignored })
 }
 
-/** Names of the fields of a field that change nothing, with their paths. */
-const ignoredWithin = (wire: WireObject, field: string, acted: ReadonlySet<string>): ReadonlyArray<string> => {
-  const value = wire.fields[field]
-  return typeof value === "object" && value !== null
-    ? ignoredFields({ fields: { ...value } }, acted).map((name) => `${field}.${name}`)
-    : []
-}
-
-const streamOptions = new Set(Object.keys(streamFields.stream_options.schema.fields))
-
 const reasoningOptions = new Set(["effort", "max_tokens"])
 
 /** What the prompt ends with; undefined for the beginning of an answer. */
@@ -166,10 +158,11 @@ export const decode = (
       },
       stream: body.stream ?? false,
       includeUsage: body.stream_options?.include_usage ?? false,
+      continuousUsage: continuousUsage(body),
       returnProgress: body.return_progress ?? false,
       ignored: [
         ...ignoredFields(wire, actedFields),
-        ...ignoredWithin(wire, "stream_options", streamOptions),
+        ...ignoredStreamOptions(wire, body),
         ...ignoredWithin(wire, "reasoning", reasoningOptions),
         ...ignoredTools,
         ...ignored

@@ -5,7 +5,7 @@ import type { Finish } from "../domain/OutputEvent.ts"
 import { combineChoices, type Usage } from "../domain/Usage.ts"
 import { frame as errorFrame } from "./OpenAiError.ts"
 import { choiceExtras, logprobsJson, members, promptTokens, wireLogprobs } from "./OpenAiTokens.ts"
-import { wireUsage } from "./OpenAiUsage.ts"
+import { usageMember, wireUsage } from "./OpenAiUsage.ts"
 import type { StreamEncoder } from "./StreamEncoder.ts"
 import { wireTimings } from "./Timings.ts"
 
@@ -68,6 +68,8 @@ export interface ChunkOptions {
   /** How many choices the stream has. */
   readonly choices: number
   readonly includeUsage: boolean
+  /** Prompt tokens, where every chunk tells its usage. */
+  readonly usageOf: number | undefined
   readonly returnProgress: boolean
 }
 
@@ -75,11 +77,12 @@ export interface ChunkOptions {
  * Chunks of one streamed answer: the role of each choice, the deltas, a last one per choice with its timings, usage where it was asked for,
  * `[DONE]`.
  */
-export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgress }: ChunkOptions): StreamEncoder => {
+export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgress, usageOf }: ChunkOptions): StreamEncoder => {
   const fixed = `data: {"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},"model":${
     JSON.stringify(head.model)
   },"choices":[`
-  const suffix = `},"finish_reason":null}]}\n\n`
+  const suffix = `},"finish_reason":null}]`
+  const end = usageOf === undefined ? () => "}\n\n" : (generated = 0) => `${usageMember(usageOf, generated)}}\n\n`
   const callSuffix = `]${suffix}`
   const prefixes = Array.from({ length: choices }, (_, index) => {
     const delta = `${fixed}{"index":${index},"delta":{`
@@ -91,24 +94,28 @@ export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgre
     return own
   }
   return {
-    start: () => prefixes.map(({ delta }) => `${delta}"role":"assistant","content":""${suffix}`).join(""),
+    start: () => prefixes.map(({ delta }) => `${delta}"role":"assistant","content":""${suffix}${end()}`).join(""),
     event: (event, choice = 0) => {
       const own = prefix(choice)
       switch (event._tag) {
         case "Text":
           return event.logprobs === undefined
-            ? own.text + JSON.stringify(event.text) + suffix
-            : `${own.text}${JSON.stringify(event.text)}},"logprobs":${contentLogprobsJson(event.logprobs)},"finish_reason":null}]}\n\n`
+            ? own.text + JSON.stringify(event.text) + suffix + end(event.generated)
+            : `${own.text}${JSON.stringify(event.text)}},"logprobs":${contentLogprobsJson(event.logprobs)},"finish_reason":null}]${
+              end(event.generated)
+            }`
         case "Reasoning":
-          return own.reasoning + JSON.stringify(event.text) + suffix
+          return own.reasoning + JSON.stringify(event.text) + suffix + end(event.generated)
         case "ToolCall":
           return own.call + JSON.stringify({ index: event.index, ...wireToolCall({ id: event.id, name: event.name, arguments: "" }) }) +
-            callSuffix
+            callSuffix + end(event.generated)
         case "ToolArguments":
-          return `${own.call}{"index":${event.index},"function":{"arguments":${JSON.stringify(event.text)}}}${callSuffix}`
+          return `${own.call}{"index":${event.index},"function":{"arguments":${JSON.stringify(event.text)}}}${callSuffix}${
+            end(event.generated)
+          }`
         case "Finish":
-          return `${own.delta}},"finish_reason":"${event.reason}"${members(choiceExtras(event))}}]${
-            members(promptTokens(event))
+          return `${own.delta}},"finish_reason":"${event.reason}"${members(choiceExtras(event))}}]${members(promptTokens(event))}${
+            usageMember(usageOf, event.usage.completionTokens)
           },"timings":${JSON.stringify(wireTimings(event.usage))}}\n\n`
       }
     },
@@ -120,7 +127,7 @@ export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgre
     ...(returnProgress
       ? {
         progress: ({ elapsedMs, processed, total }, choice = 0) =>
-          `${prefix(choice).delta}},"finish_reason":null}],"prompt_progress":${
+          `${prefix(choice).delta}},"finish_reason":null}]${usageMember(usageOf, 0)},"prompt_progress":${
             JSON.stringify({ total, processed, time_ms: Math.round(elapsedMs) })
           }}\n\n`
       }

@@ -10,8 +10,17 @@ import type { RequestContext } from "./OpenAiChat.ts"
 import type { ResponseHead } from "./OpenAiChatAnswer.ts"
 import { frame as errorFrame } from "./OpenAiError.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
-import { choiceExtras, CompletionsLogprobs, members, promptTokens, refusedField, tokenOptions } from "./OpenAiTokens.ts"
-import { wireUsage } from "./OpenAiUsage.ts"
+import {
+  choiceExtras,
+  CompletionsLogprobs,
+  continuousUsage,
+  ignoredStreamOptions,
+  members,
+  promptTokens,
+  refusedField,
+  tokenOptions
+} from "./OpenAiTokens.ts"
+import { usageMember, wireUsage } from "./OpenAiUsage.ts"
 import type { StreamEncoder } from "./StreamEncoder.ts"
 import { wireTimings } from "./Timings.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
@@ -29,6 +38,8 @@ export interface DecodedCompletion {
   readonly logprobs: number | undefined
   readonly stream: boolean
   readonly includeUsage: boolean
+  /** Whether every chunk tells its usage. */
+  readonly continuousUsage: boolean
   /** Fields of the body that change nothing, for the `x-mashbox-ignored` header. */
   readonly ignored: ReadonlyArray<string>
 }
@@ -110,7 +121,8 @@ export const decode = (
       logprobs: body.logprobs,
       stream: body.stream ?? false,
       includeUsage: body.stream_options?.include_usage ?? false,
-      ignored: ignoredFields(wire, actedFields)
+      continuousUsage: continuousUsage(body),
+      ignored: [...ignoredFields(wire, actedFields), ...ignoredStreamOptions(wire, body)]
     }
   })
 
@@ -177,8 +189,16 @@ export const completion = (head: CompletionHead, choices: ReadonlyArray<Choice>)
   return JSON.stringify(body)
 }
 
+export interface ChunkOptions {
+  /** How many choices the stream has. */
+  readonly choices: number
+  readonly includeUsage: boolean
+  /** Prompt tokens, where every chunk tells its usage. */
+  readonly usageOf: number | undefined
+}
+
 /** Events of one streamed answer: the prompts where they are echoed, the deltas of every choice, its last one, usage where it was asked for, `[DONE]`. */
-export const chunks = (head: CompletionHead, includeUsage: boolean, choices: number): StreamEncoder => {
+export const chunks = (head: CompletionHead, { choices, includeUsage, usageOf }: ChunkOptions): StreamEncoder => {
   const fixed = `data: ${
     JSON.stringify({
       id: head.id,
@@ -190,7 +210,8 @@ export const chunks = (head: CompletionHead, includeUsage: boolean, choices: num
   },"choices":[`
   const prefixFor = (index: number) => `${fixed}{"index":${index},"text":`
   const prefixes = Array.from({ length: choices }, (_, index) => prefixFor(index))
-  const suffix = `,"logprobs":null,"finish_reason":null}]}\n\n`
+  const suffix = `,"logprobs":null,"finish_reason":null}]`
+  const end = usageOf === undefined ? () => "}\n\n" : (generated = 0) => `${usageMember(usageOf, generated)}}\n\n`
   const { logprobs } = head
   const newTrackers = () => logprobs === undefined ? [] : prefixes.map(() => new CompletionsLogprobs(logprobs > 0))
   let trackers = newTrackers()
@@ -198,22 +219,22 @@ export const chunks = (head: CompletionHead, includeUsage: boolean, choices: num
     start: () =>
       prefixes.map((prefix, index) => {
         const text = head.echo?.[Math.floor(index / head.n)]
-        return text === undefined ? "" : prefix + JSON.stringify(text) + suffix
+        return text === undefined ? "" : prefix + JSON.stringify(text) + suffix + end()
       }).join(""),
     event: (event, choice = 0) => {
       const prefix = prefixes[choice] ?? prefixFor(choice)
       if (event._tag === "Finish") {
         const extras = members({ ...choiceExtras(event), ...promptTokens(event) })
-        return `${prefix}"","logprobs":null,"finish_reason":"${finishReason(event)}"${extras}}],"timings":${
-          JSON.stringify(wireTimings(event.usage))
-        }}\n\n`
+        return `${prefix}"","logprobs":null,"finish_reason":"${finishReason(event)}"${extras}}]${
+          usageMember(usageOf, event.usage.completionTokens)
+        },"timings":${JSON.stringify(wireTimings(event.usage))}}\n\n`
       }
       if (event._tag !== "Text") return ""
       const tracker = trackers[choice]
-      if (tracker === undefined) return prefix + JSON.stringify(event.text) + suffix
+      if (tracker === undefined) return prefix + JSON.stringify(event.text) + suffix + end(event.generated)
       return `${prefix}${JSON.stringify(event.text)},"logprobs":${
         JSON.stringify(tracker.push(event.logprobs ?? []))
-      },"finish_reason":null}]}\n\n`
+      },"finish_reason":null}]${end(event.generated)}`
     },
     end: (finishes) => {
       const usage = includeUsage ? combinedUsage(finishes, head.n) : undefined

@@ -3,7 +3,7 @@ import { UnsupportedFeature } from "../domain/Errors.ts"
 import type { TokenOptions } from "../domain/GenerationRequest.ts"
 import type { ScoredToken, TokenLogprobs } from "../domain/Logprobs.ts"
 import type { Finish } from "../domain/OutputEvent.ts"
-import type { WireObject } from "./WireRequest.ts"
+import { ignoredWithin, type WireObject } from "./WireRequest.ts"
 
 /** The decoded `tokenFields` of `schema/openai/TokenFields.ts`. */
 interface TokenFields {
@@ -13,7 +13,17 @@ interface TokenFields {
   readonly include_stop_str_in_output?: boolean
   readonly skip_special_tokens?: boolean
   readonly return_token_ids?: boolean
+  readonly stream?: boolean
+  readonly stream_options?: { readonly include_usage?: boolean | null; readonly continuous_usage_stats?: boolean | null }
 }
+
+/** Whether every chunk of a stream tells its usage: vLLM's option has no meaning without the usage at the end. */
+export const continuousUsage = ({ stream, stream_options: options }: TokenFields): boolean =>
+  stream === true && options?.include_usage === true && options.continuous_usage_stats === true
+
+/** Paths of the stream options that change nothing. */
+export const ignoredStreamOptions = (wire: WireObject, fields: TokenFields): ReadonlyArray<string> =>
+  ignoredWithin(wire, "stream_options", new Set(["include_usage", ...(continuousUsage(fields) ? ["continuous_usage_stats"] : [])]))
 
 /** What a request says about single tokens; undefined where it says nothing. `topLogprobs`: as its dialect asks for log probabilities. */
 export const tokenOptions = (fields: TokenFields, topLogprobs: number | undefined): TokenOptions | undefined => {
@@ -24,6 +34,7 @@ export const tokenOptions = (fields: TokenFields, topLogprobs: number | undefine
     ...(fields.stop_token_ids === undefined ? {} : { stopTokens: fields.stop_token_ids }),
     ...(fields.include_stop_str_in_output === undefined ? {} : { includeStop: fields.include_stop_str_in_output }),
     ...(fields.skip_special_tokens === undefined ? {} : { showSpecial: !fields.skip_special_tokens }),
+    ...(continuousUsage(fields) ? { countDeltas: true } : {}),
     ...(fields.return_token_ids === undefined ? {} : { returnTokens: fields.return_token_ids })
   }
   return Object.keys(options).length === 0 ? undefined : options

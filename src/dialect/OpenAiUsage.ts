@@ -8,6 +8,17 @@ export const cacheTimings = (usage: Usage) => ({
   prefilled_tokens: usage.promptTokens - usage.cachedTokens
 })
 
+/** Usage in the middle of a stream: new tokens are those of one choice so far. */
+export const runningUsage = (promptTokens: number, completionTokens: number): WireUsage => ({
+  prompt_tokens: promptTokens,
+  completion_tokens: completionTokens,
+  total_tokens: promptTokens + completionTokens
+})
+
+/** The member that a chunk has beside its choices where it tells its usage; `promptTokens` is undefined where it does not. */
+export const usageMember = (promptTokens: number | undefined, completionTokens: number): string =>
+  promptTokens === undefined ? "" : `,"usage":${JSON.stringify(runningUsage(promptTokens, completionTokens))}`
+
 /** Usage as the Chat Completions and Completions APIs word it. */
 export const wireUsage = (usage: Usage): WireUsage => ({
   prompt_tokens: usage.promptTokens,

@@ -65,3 +65,11 @@ export const decoder = <A, I>(schema: Schema.Codec<A, I>) => {
 /** Names of the body's fields that are not in `acted`, safe to put in a header. */
 export const ignoredFields = (body: WireObject, acted: ReadonlySet<string>): ReadonlyArray<string> =>
   Object.keys(body.fields).filter((name) => !acted.has(name) && /^[\w.-]{1,64}$/.test(name)).slice(0, 32)
+
+/** Names of the fields of a field that change nothing, with their paths. */
+export const ignoredWithin = (wire: WireObject, field: string, acted: ReadonlySet<string>): ReadonlyArray<string> => {
+  const value = wire.fields[field]
+  return typeof value === "object" && value !== null
+    ? ignoredFields({ fields: { ...value } }, acted).map((name) => `${field}.${name}`)
+    : []
+}

@@ -193,14 +193,14 @@ const generate = (
   engine: Engine["Service"],
   request: EngineRequest,
   makePipeline: (emit: (event: OutputEvent) => void) => OutputPipeline,
-  { returnTokens }: TokenOptions,
+  { countDeltas, returnTokens }: TokenOptions,
   endTokens: Int32Array,
   sink: OutputSink
 ): Effect.Effect<Finish, EngineError> =>
   Effect.gen(function*() {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    const pipeline = makePipeline((event) => sink.push(event))
+    const pipeline = makePipeline((event) => sink.push(countDeltas !== true || event._tag === "Finish" ? event : { ...event, generated }))
     const stopped = Deferred.makeUnsafe<EngineResult>()
     const startedAt = now()
     let firstTokenAt = 0

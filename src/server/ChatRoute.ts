@@ -27,10 +27,11 @@ export const chatCompletions = Effect.gen(function*() {
     requests: [decoded.request],
     stream: decoded.stream,
     ignored: decoded.ignored,
-    encoder: () =>
+    encoder: (promptTokens) =>
       chunks(head, {
         choices: decoded.request.choices ?? 1,
         includeUsage: decoded.includeUsage,
+        usageOf: decoded.continuousUsage ? promptTokens : undefined,
         returnProgress: decoded.returnProgress
       }),
     whole: (choices) => completion(head, choices)

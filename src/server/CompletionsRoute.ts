@@ -55,7 +55,12 @@ export const completions = Effect.gen(function*() {
     requests,
     stream: decoded.stream,
     ignored: decoded.ignored,
-    encoder: () => OpenAiCompletions.chunks(head, decoded.includeUsage, requests.length * n),
+    encoder: (promptTokens) =>
+      OpenAiCompletions.chunks(head, {
+        choices: requests.length * n,
+        includeUsage: decoded.includeUsage,
+        usageOf: decoded.continuousUsage ? promptTokens : undefined
+      }),
     whole: (choices) => OpenAiCompletions.completion(head, choices)
   })
 })

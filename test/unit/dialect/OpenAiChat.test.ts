@@ -41,6 +41,7 @@ describe("decode", () => {
       },
       stream: false,
       includeUsage: false,
+      continuousUsage: false,
       returnProgress: false,
       ignored: []
     })
@@ -135,7 +136,7 @@ describe("ignored fields", () => {
       return_progress: true,
       modalities: ["text"],
       stream: true,
-      stream_options: { include_usage: true, include_obfuscation: false, continuous_usage_stats: true },
+      stream_options: { include_usage: false, include_obfuscation: false, continuous_usage_stats: true },
       reasoning: { effort: "low", summary: "auto" },
       tools: [{ type: "web_search" }]
     })
@@ -274,7 +275,7 @@ describe("chunks", () => {
     reason: "length",
     usage: { promptTokens: 10, cachedTokens: 4, completionTokens: 3, queueMs: 1, promptMs: 50, generationMs: 100 }
   }
-  const withUsage = () => chatChunks(head, { choices: 1, includeUsage: true, returnProgress: false })
+  const withUsage = () => chatChunks(head, { choices: 1, includeUsage: true, usageOf: undefined, returnProgress: false })
   const data = (frames: string) =>
     frames.split("\n\n").filter((frame) => frame.startsWith("data: {")).map((frame) => JSON.parse(frame.slice(6)))
 

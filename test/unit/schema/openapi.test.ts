@@ -8,6 +8,10 @@ describe("schema/openapi.json", () => {
     assert.deepStrictEqual(stored, JSON.parse(JSON.stringify(openApi())))
   })
 
+  it("promises no 204, which no route answers", () => {
+    assert.notInclude(JSON.stringify(openApi().paths), "\"204\":")
+  })
+
   it("bounds every number of a request and closes no object", () => {
     const text = JSON.stringify(openApi())
     assert.notInclude(text, "\"additionalProperties\":false")

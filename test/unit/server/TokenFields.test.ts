@@ -97,3 +97,72 @@ describe("vLLM's fields on /v1/chat/completions", () => {
       assert.strictEqual(response.headers.get("x-mashbox-ignored"), "priority")
     }))
 })
+
+describe("vLLM's usage of every chunk", () => {
+  const stream_options = { include_usage: true, continuous_usage_stats: true }
+
+  interface Chunk {
+    readonly choices: ReadonlyArray<{ readonly index: number; readonly finish_reason: string | null }>
+    readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number; readonly total_tokens: number }
+  }
+
+  const chunksOf = (body: string): ReadonlyArray<Chunk> =>
+    body.split("\n\n").filter((frame) => frame.startsWith("data: {")).map((frame) => JSON.parse(frame.slice(6)))
+
+  const post = (server: Harness, path: string, body: object) =>
+    Effect.promise(async () =>
+      chunksOf(
+        await (await fetch(`${server.url}${path}`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ ...body, stream: true })
+        })).text()
+      )
+    )
+
+  it.live("counts the tokens of a choice so far, those without text too", () =>
+    Effect.gen(function*() {
+      const texts = ["<think>no</think>\n\nabcde", "xy"]
+      const server = yield* harness({
+        script: { answer: (_request, index) => ({ tokens: tokensOf(texts[index % 2] ?? ""), interval: "2 millis" }) }
+      })
+      for (
+        const [path, body, lengths] of [
+          ["/v1/chat/completions", { messages, n: 2, stream_options }, [24, 2]],
+          ["/v1/completions", { prompt: "hi", n: 2, stream_options }, [24, 2]]
+        ] as const
+      ) {
+        const chunks = yield* post(server, path, body)
+        const prompt = path === "/v1/completions" ? 2 : "user:hi|".length
+        for (const { usage } of chunks) {
+          assert.strictEqual(usage?.prompt_tokens, prompt)
+          assert.strictEqual(usage?.total_tokens, prompt + (usage?.completion_tokens ?? 0))
+        }
+        const total = chunks.at(-1)
+        assert.deepStrictEqual([total?.choices, total?.usage?.completion_tokens], [[], 26])
+        for (const index of [0, 1]) {
+          const own = chunks.filter(({ choices: [choice] }) => choice?.index === index)
+          const counts = own.map(({ usage }) => usage?.completion_tokens ?? -1)
+          assert.deepStrictEqual(counts, counts.toSorted((a, b) => a - b), path)
+          assert.strictEqual(counts.at(-1), lengths[index])
+          assert.isAbove(new Set(counts).size, index === 0 ? 5 : 1)
+        }
+      }
+    }))
+
+  it.live("is only with the usage at the end, and named where it does nothing", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script: says("ab") })
+      const body = JSON.stringify({ prompt: "hi", stream: true, stream_options: { continuous_usage_stats: true, other: 1 } })
+      const response = yield* Effect.promise(() =>
+        fetch(`${server.url}/v1/completions`, { method: "POST", headers: { "content-type": "application/json" }, body })
+      )
+      assert.strictEqual(
+        response.headers.get("x-mashbox-ignored"),
+        "stream_options.continuous_usage_stats, stream_options.other"
+      )
+      assert.isTrue(chunksOf(yield* Effect.promise(() => response.text())).every(({ usage }) => usage === undefined))
+      const chunks = yield* post(server, "/v1/chat/completions", { messages, stream_options: { include_usage: true } })
+      assert.deepStrictEqual(chunks.map(({ usage }) => usage !== undefined), chunks.map((_, index) => index === chunks.length - 1))
+    }))
+})
