@@ -3,7 +3,7 @@ import * as Wire from "../../schema/openai/ResponsesSocket.ts"
 import { type GenerationError, InvalidRequest, type RequestRefused, UnsupportedFeature } from "../domain/Errors.ts"
 import type { EventFraming } from "./EventFraming.ts"
 import { type Details, details, errorBody } from "./OpenAiError.ts"
-import { decoder, type WireObject } from "./WireRequest.ts"
+import { decoder, isRecord, type WireObject } from "./WireRequest.ts"
 
 /** A client's `response.create`. */
 export interface ResponseCreate {
@@ -13,6 +13,8 @@ export interface ResponseCreate {
   readonly generate: boolean
   /** What is left: the body of `POST /v1/responses`. */
   readonly wire: WireObject
+  /** W3C trace context of this request, which is not that of the connection. */
+  readonly traceparent: string | undefined
 }
 
 /** A refusal that only a socket has. */
@@ -75,6 +77,16 @@ export const laneOf = ({ fields }: WireObject): Result.Result<string | undefined
   return typeof lane === "string" && /^[\w.-]{1,256}$/.test(lane) ? Result.succeed(lane) : Result.fail(invalidStreamId)
 }
 
+/** Codex puts the headers of a request that has none into its metadata. */
+const traceparentOf = ({ fields }: WireObject): string | undefined => {
+  const metadata = fields["client_metadata"]
+  const traceparent = isRecord(metadata) ? metadata["ws_request_header_traceparent"] : undefined
+  return typeof traceparent === "string" ? traceparent : undefined
+}
+
+/** Whether a message only says that a response was dealt with: Codex sends it, and nothing answers it. */
+export const isAcknowledgement = ({ fields }: WireObject): boolean => fields["type"] === "response.processed"
+
 /** A message of a client, whose lane `laneOf` has found good. */
 export const readCreate = (
   wire: WireObject,
@@ -90,6 +102,7 @@ export const readCreate = (
   return Result.map(decodeEnvelope(wire), ({ generate }) => ({
     lane,
     generate: generate ?? true,
+    traceparent: traceparentOf(wire),
     wire: { fields: Object.fromEntries(Object.entries(wire.fields).filter(([name]) => !transportFields.has(name))) }
   }))
 }

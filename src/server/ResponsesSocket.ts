@@ -72,7 +72,7 @@ const serve = Effect.fnUntraced(function*(socket: Socket, request: HttpServerReq
   const work = (lane: Lane) =>
     Effect.gen(function*() {
       for (let job = lane[0]; job !== undefined; job = lane[0]) {
-        yield* permits.withPermit(recorded(peer, job.event.lane, create(peer, job.event)))
+        yield* permits.withPermit(create(peer, job.event))
         yield* connection.room
         lane.shift()
         requests--
@@ -86,6 +86,7 @@ const serve = Effect.fnUntraced(function*(socket: Socket, request: HttpServerReq
   const receive = Effect.fnUntraced(function*(text: string) {
     const wire = yield* Effect.result(wireObjectOf(text))
     if (Result.isFailure(wire)) return yield* refuse(wire.failure)
+    if (Messages.isAcknowledgement(wire.success)) return
     const name = Messages.laneOf(wire.success)
     if (Result.isFailure(name)) return yield* refuse(name.failure)
     const event = Messages.readCreate(wire.success, name.success)

@@ -1,5 +1,5 @@
 import { type Cause, Effect, Result, type Scope } from "effect"
-import type { Headers } from "effect/http"
+import { Headers } from "effect/http"
 import { Auth } from "../auth/Auth.ts"
 import type { StoredConversations } from "../dialect/OpenAiResponses.ts"
 import * as Messages from "../dialect/OpenAiResponsesSocket.ts"
@@ -43,11 +43,15 @@ const interrupted = ({ connection, gone }: Peer): RequestRecordValue["outcome"] 
   return gone || connection.closed ? "client_left" : "server_closed"
 }
 
-/** Answers one message of a client, as a request of its own. A failure is answered with an error message; the connection goes on. */
+/**
+ * Answers one message of a client, as a request of its own, whose trace `headers` name. A failure is answered with an error message; the
+ * connection goes on.
+ */
 export const recorded = <R>(
   peer: Peer,
   lane: string | undefined,
-  answer: (output: MessageOutput) => Effect.Effect<void, Messages.SocketError, R>
+  answer: (output: MessageOutput) => Effect.Effect<void, Messages.SocketError, R>,
+  headers: Headers.Headers = peer.headers
 ): Effect.Effect<void, never, Exclude<R, Scope.Scope> | ServedModel> =>
   Effect.scoped(Effect.gen(function*() {
     const { id: connection, method, route, session, tenant } = peer.record
@@ -62,7 +66,7 @@ export const recorded = <R>(
       ...(session === undefined ? {} : { session })
     }
     const output = new MessageOutput(peer.connection)
-    const around = yield* RequestLog.open(record, peer.headers, (yield* ServedModel).id)
+    const around = yield* RequestLog.open(record, headers, (yield* ServedModel).id)
     yield* around(answer(output)).pipe(
       Effect.onInterrupt(() =>
         Effect.sync(() => {
@@ -99,7 +103,17 @@ const prepare = Effect.fnUntraced(function*(output: MessageOutput, request: Gene
 })
 
 /** Answers a `response.create`. */
-export const create = (peer: Peer, { generate, lane, wire }: Messages.ResponseCreate) =>
+export const create = (peer: Peer, event: Messages.ResponseCreate) => {
+  const { headers } = peer
+  return recorded(
+    peer,
+    event.lane,
+    generated(peer, event),
+    event.traceparent === undefined ? headers : Headers.set(headers, "traceparent", event.traceparent)
+  )
+}
+
+const generated = (peer: Peer, { generate, lane, wire }: Messages.ResponseCreate) =>
 (
   output: MessageOutput
 ): Effect.Effect<

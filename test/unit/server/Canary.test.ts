@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { SocketClient } from "../../support/SocketClient.ts"
 import { eventually, harness, tokensOf } from "./harness.ts"
 
 /** One for each place that a client's or the model's text can be in; none may be anywhere but in answers. */
@@ -91,7 +92,7 @@ describe("what clients and the model say", () => {
       const { path: apiKeyFile } = yield* keyFile
       let next: "ok" | "failed" | "lost" | "hang" | "defect" = "ok"
       const server = yield* harness({
-        settings: { apiKeyFile },
+        settings: { apiKeyFile, websocket: true },
         limits: { headMs: 1 },
         script: {
           answer: () => {
@@ -187,6 +188,27 @@ describe("what clients and the model say", () => {
         yield* failing(`/${canary.query}${path}`, body)
       }
       yield* failing("/v1/chat/completions", { messages: [{ role: "user", content: canary.template }] })
+
+      const { "content-type": _, ...socketHeaders } = headers
+      const socket = yield* Effect.promise(() => SocketClient.open(server.url, socketHeaders))
+      const [, , [, responses] = ["", {}]] = bodies
+      const messages = [
+        responses,
+        ...wrongFields.filter((wrong) => !("messages" in wrong)).map((wrong) => ({ ...responses, ...wrong })),
+        `{"${canary.prompt}":`,
+        { ...responses, type: canary.prompt },
+        { ...responses, stream_id: `${canary.prompt} no name` },
+        { ...responses, previous_response_id: canary.prompt },
+        { ...responses, model: canary.model }
+      ]
+      for (const message of messages) {
+        socket.send(message)
+        sent++
+        const last = (yield* Effect.promise(() => socket.answer())).at(-1)
+        if (last?.type === "error") assertNone(JSON.stringify(last), `the error message for ${JSON.stringify(message).slice(0, 300)}`)
+      }
+      yield* Effect.promise(() => socket.close())
+      sent++
 
       assert.isAtLeast(refusals, 55)
 

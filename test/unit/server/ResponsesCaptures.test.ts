@@ -4,7 +4,8 @@ import { readdirSync, readFileSync } from "node:fs"
 import { request as httpRequest } from "node:http"
 import { join } from "node:path"
 import { ResponseObject } from "../../../schema/openai/Responses.ts"
-import { checkResponsesStream } from "../../support/ResponsesStreamChecker.ts"
+import { checkResponseEvents, checkResponsesStream } from "../../support/ResponsesStreamChecker.ts"
+import { SocketClient } from "../../support/SocketClient.ts"
 import { errorOf, type Harness, harness, textOf, tokensOf } from "./harness.ts"
 
 const captures = join(import.meta.dirname, "../../fixtures/captures")
@@ -106,6 +107,39 @@ describe("requests of real clients", () => {
         assert.notInclude(prompt, "undefined")
       }))
   }
+})
+
+describe("requests of real clients over a WebSocket", () => {
+  it.live("have the answers that they have over HTTP, on a connection as Codex asks for it", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({
+        script: { answer: () => ({ tokens: tokensOf("I will run a command.") }) },
+        settings: { websocket: true },
+        limits: { bodyBytes: 1 << 24 }
+      })
+      const codex = files.find(({ name }) => name === "codex/21-get_responses.json")
+      assert.isDefined(codex)
+      const own = Object.entries(headersOf(codex.capture.request.headers)).filter(([name]) => !/^(upgrade|sec-websocket-.*)$/i.test(name))
+      const client = yield* Effect.promise(() => SocketClient.open(server.url, Object.fromEntries(own)))
+      let answered = 0
+      for (const { capture: { request: { body, method, path } }, name } of files) {
+        if (method !== "POST" || path !== "/v1/responses" || body === undefined) continue
+        client.send({ ...body, model: "demo/model" })
+        const events = yield* Effect.promise(() => client.answer())
+        const [status, param] = refused[name] ?? [200, null]
+        const last = events.at(-1)
+        if (status === 200) {
+          const { response } = checkResponseEvents(events)
+          assert.deepStrictEqual(response.tools, body["tools"] ?? [], name)
+          answered++
+        } else {
+          assert.strictEqual(last?.type, "error", name)
+          if (last !== undefined && "error" in last) assert.strictEqual(last.error.param, param, name)
+        }
+      }
+      assert.isAtLeast(answered, 30)
+      yield* Effect.promise(() => client.close())
+    }))
 })
 
 interface GoldenEvent {

@@ -310,6 +310,14 @@ describe("messages", () => {
       assert.deepStrictEqual(lines(server).map(({ outcome }) => outcome).slice(0, messages.length), messages.map(() => "refused"))
     }))
 
+  it.live("that only say that a response was dealt with get no answer", () =>
+    using(says("one"), async (client, server) => {
+      client.send({ type: "response.processed", response_id: "resp_1" })
+      client.send({ input: "hi" })
+      assert.strictEqual(responseOf(await client.answer()).status, "completed")
+      assert.strictEqual(server.log.length, 1)
+    }))
+
   it.live("that are large are read in slices, whole", () =>
     using({ ...says("ok"), limits: { bodyBytes: 8 * 1024 * 1024 } }, async (client) => {
       client.send({ input: "hi", metadata: { big: "é".repeat(2_000_000) } })
@@ -367,6 +375,37 @@ describe("messages", () => {
       assert.isBelow(lines(server).filter(({ outcome, status }) => outcome === "ok" && status === 200).length, 64)
       assert.deepInclude(lines(server).at(-1), { status: 101, outcome: "slow_reader" })
       client.socket.terminate()
+    }))
+})
+
+describe("a flood of pings", () => {
+  it.live("that nobody reads the answers of ends its connection, and no other", () =>
+    Effect.gen(function*() {
+      const server = yield* harness(on(says("Hello!")))
+      const { hostname, port } = new URL(server.url)
+      const other = yield* Effect.promise(() => SocketClient.open(server.url))
+      const flood = connect(Number(port), hostname)
+      flood.write(
+        "GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" +
+          "sec-websocket-key: OVYLS9eMvOqCmzkq4Nw6Kw==\r\n\r\n"
+      )
+      yield* Effect.promise(() => once(flood, "data"))
+      flood.pause()
+      const pings = Buffer.alloc(131 * 500)
+      for (let at = 0; at < pings.length; at += 131) pings.set([0x89, 0x80 | 125], at)
+      const more = () => {
+        while (!flood.destroyed && flood.write(pings)) { /* until it waits */ }
+      }
+      flood.on("drain", more)
+      flood.on("error", () => {})
+      const before = process.memoryUsage().rss
+      more()
+      other.send({ input: "hi" })
+      responseOf(yield* Effect.promise(() => other.answer()))
+      yield* Effect.promise(() => eventually(() => lines(server).some(({ status }) => status === 101)))
+      assert.isBelow(process.memoryUsage().rss - before, 200e6)
+      flood.destroy()
+      yield* Effect.promise(() => other.close())
     }))
 })
 
