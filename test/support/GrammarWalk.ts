@@ -1,6 +1,6 @@
 import * as CodePoints from "../../src/grammar/CodePoints.ts"
 import * as Derivatives from "../../src/grammar/Derivatives.ts"
-import type { Grammar, Node, Permutation } from "../../src/grammar/Ir.ts"
+import type { Free, Grammar, Node, Permutation } from "../../src/grammar/Ir.ts"
 import * as Regular from "../../src/grammar/Regular.ts"
 
 /** Characters that make trouble, tried where a class has them. */
@@ -108,11 +108,26 @@ export class GrammarWalk {
         return this.#regular(this.toRegular(node))
       case "lexeme":
         return this.#walk(node.item)
+      case "free":
+        return this.#emit(this.#free(node))
       case "permutation":
         return this.#permutation(node)
       default:
         throw new Error(`no walk through ${node.kind}`)
     }
+  }
+
+  /** Some text without a trigger or what is excepted, then a trigger where there are any. */
+  #free(node: Free): string {
+    const triggers = node.until.filter((trigger) => typeof trigger === "string")
+    const banned = [...triggers, ...node.except ?? []]
+    const words = Array.from({ length: this.#index(4) }, () => ["Hm.", " ", "\n", "<", "a{b", "é😀", "[", "\""][this.#index(8)] ?? "").join(
+      ""
+    )
+    const text = banned.some((own) => words.includes(own)) ? "" : words
+    const trigger = triggers[this.#index(triggers.length)] ?? ""
+    // The trigger ends the text where it first occurs.
+    return (text + trigger).indexOf(trigger) === text.length ? text + trigger : trigger
   }
 
   #character(points: CodePoints.CodePoints): string {

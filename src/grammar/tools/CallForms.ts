@@ -1,0 +1,247 @@
+import type { Tool } from "../../domain/Tool.ts"
+import { toolParameters } from "../../domain/ToolParameters.ts"
+import type { GrammarBuilder } from "../GrammarBuilder.ts"
+import { GrammarError } from "../GrammarError.ts"
+import * as Ir from "../Ir.ts"
+import { compileArgumentsInto, compileInto } from "../JsonSchema.ts"
+import type { ArgumentsLayout, ValueLayout } from "../ValueLayout.ts"
+import { GemmaLayout } from "./GemmaLayout.ts"
+import { PythonLayout } from "./PythonLayout.ts"
+import { bareNames, plainText, TaggedJsonLayout, unmistakable } from "./TextValues.ts"
+
+/** What a form needs to write calls as one model does. */
+export interface FormContext {
+  readonly builder: GrammarBuilder
+  /** An earlier call as the model's template shows it: tool mbxtool, parameter mbxkey. */
+  readonly sample: string
+  /** A mark of the syntax: one token where the vocabulary has it as such, else its text. */
+  readonly mark: (text: string) => Ir.Node
+}
+
+/** How one syntax writes calls. */
+export interface CallForm {
+  /** What begins calls in free text; absent where nothing does. */
+  readonly opener?: string
+  /** From behind the opener to the end of all calls; `call` are the alternatives for one of them. */
+  readonly calls: (call: Ir.Node, most: number | null) => Ir.Node
+  /** One call of a tool with these parameters. */
+  readonly call: (tool: Tool, schema: unknown) => Ir.Node
+}
+
+const closedOptions = { closed: true } as const
+
+const several = (call: Ir.Node, separator: Ir.Node, most: number | null): Ir.Node =>
+  most === 1 ? call : Ir.sequence(call, Ir.repeat(Ir.sequence(separator, call), 0, most === null ? null : most - 1))
+
+const bareName = ({ name }: Tool, allowed = /^[A-Za-z_][\w.-]*$/): string => {
+  if (allowed.test(name)) return name
+  throw new GrammarError({
+    reason: "Unsupported",
+    message: `a tool named ${JSON.stringify(name)} cannot be called in this model's syntax`,
+    path: ""
+  })
+}
+
+/** White space that the sample has at the place of the group. */
+const gap = (sample: string, place: RegExp, usual: string): string => place.exec(sample)?.[1] ?? usual
+
+const jsonArguments = ({ builder }: FormContext) => (schema: unknown) => compileInto(builder, schema, closedOptions)
+
+const hermes = (context: FormContext): CallForm => {
+  const { mark, sample } = context
+  const inner = gap(sample, /<tool_call>(\s*)\{/, "\n")
+  const after = gap(sample, /\}(\s*)<\/tool_call>/, "\n")
+  const json = jsonArguments(context)
+  return {
+    opener: "<tool_call>",
+    calls: (call, most) => several(call, Ir.sequence(Ir.text("\n"), mark("<tool_call>")), most),
+    call: (tool, schema) =>
+      Ir.sequence(
+        Ir.text(`${inner}{"name": ${JSON.stringify(tool.name)}, "arguments": `),
+        json(schema),
+        Ir.text(`}${after}`),
+        mark("</tool_call>")
+      )
+  }
+}
+
+/** Arguments between tags; strings stand there as they are. */
+const taggedArguments = (
+  { builder }: FormContext,
+  tool: Tool,
+  schema: unknown,
+  closer: string,
+  argument: (key: Ir.Node, value: Ir.Node) => Ir.Node
+): Ir.Node => {
+  const parameters = toolParameters([tool], tool.name)
+  const layout: ArgumentsLayout = {
+    separator: Ir.text(""),
+    argument: (names, value) =>
+      argument(bareNames(names, "word", /^[^<>\s](?:[^<>\n]*[^<>\s])?$/), value(names._tag === "Text" ? names.text : undefined)),
+    text: (name) => {
+      // A parameter without a name of its own has no types of its own either, and is read as text.
+      const only = name === undefined || parameters.isText(name)
+      return {
+        only,
+        string: (language) => plainText(only || name === undefined ? language : unmistakable(language, parameters.types(name)), closer)
+      }
+    }
+  }
+  return compileArgumentsInto(builder, schema, layout, { ...closedOptions, layout: new TaggedJsonLayout(closer) })
+}
+
+const qwenXml = (context: FormContext): CallForm => ({
+  opener: "<tool_call>",
+  calls: (call, most) => several(call, Ir.sequence(Ir.text("\n"), context.mark("<tool_call>")), most),
+  call: (tool, schema) =>
+    Ir.sequence(
+      Ir.text(`\n<function=${bareName(tool, /^[^\s>]+$/)}>\n`),
+      taggedArguments(context, tool, schema, "</parameter>", (key, value) =>
+        Ir.sequence(Ir.text("<parameter="), key, Ir.text(">\n"), value, Ir.text("\n</parameter>\n"))),
+      Ir.text("</function>\n"),
+      context.mark("</tool_call>")
+    )
+})
+
+const argPairs = (context: FormContext): CallForm => {
+  const { mark, sample } = context
+  const between = gap(sample, /mbxtool(\s*)<arg_key>/, "\n")
+  return {
+    opener: "<tool_call>",
+    calls: (call, most) => several(call, Ir.sequence(Ir.text(between), mark("<tool_call>")), most),
+    call: (tool, schema) =>
+      Ir.sequence(
+        Ir.text(bareName(tool) + between),
+        taggedArguments(context, tool, schema, "</arg_value>", (key, value) =>
+          Ir.sequence(
+            mark("<arg_key>"),
+            key,
+            mark("</arg_key>"),
+            Ir.text(between),
+            mark("<arg_value>"),
+            value,
+            mark("</arg_value>"),
+            Ir.text(between)
+          )),
+        mark("</tool_call>")
+      )
+  }
+}
+
+const inValues = (separator: Ir.Node, values: ValueLayout): ArgumentsLayout => ({
+  separator,
+  argument: (names, value) => values.property(values.key(names), value(undefined))
+})
+
+const gemma4 = ({ builder, mark }: FormContext): CallForm => {
+  const layout = new GemmaLayout(mark("<|\"|>"))
+  return {
+    opener: "<|tool_call>",
+    calls: (call, most) => several(call, mark("<|tool_call>"), most),
+    call: (tool, schema) =>
+      Ir.sequence(
+        Ir.text(`call:${bareName(tool)}{`),
+        compileArgumentsInto(builder, schema, inValues(layout.comma, layout), { ...closedOptions, layout }),
+        Ir.text("}"),
+        mark("<tool_call|>")
+      )
+  }
+}
+
+const mistralArray = (context: FormContext): CallForm => {
+  const json = jsonArguments(context)
+  return {
+    opener: "[TOOL_CALLS]",
+    calls: (call, most) =>
+      Ir.sequence(Ir.text(`${gap(context.sample, /\[TOOL_CALLS\](\s*)\[/, "")}[`), several(call, Ir.text(", "), most), Ir.text("]")),
+    call: (tool, schema) => Ir.sequence(Ir.text(`{"name": ${JSON.stringify(tool.name)}, "arguments": `), json(schema), Ir.text("}"))
+  }
+}
+
+const mistralArguments = (context: FormContext): CallForm => {
+  const json = jsonArguments(context)
+  return {
+    opener: "[TOOL_CALLS]",
+    calls: (call, most) => several(call, context.mark("[TOOL_CALLS]"), most),
+    call: (tool, schema) => Ir.sequence(Ir.text(bareName(tool)), context.mark("[ARGS]"), json(schema))
+  }
+}
+
+const deepSeek = (context: FormContext): CallForm => {
+  const { mark } = context
+  const json = jsonArguments(context)
+  const fenced = context.sample.includes("function<｜tool▁sep｜>")
+  return {
+    opener: "<｜tool▁calls▁begin｜>",
+    calls: (call, most) => Ir.sequence(several(call, Ir.text(fenced ? "\n" : ""), most), mark("<｜tool▁calls▁end｜>")),
+    call: (tool, schema) => {
+      const name = bareName(tool)
+      const body = fenced
+        ? [Ir.text("function"), mark("<｜tool▁sep｜>"), Ir.text(`${name}\n\`\`\`json\n`), json(schema), Ir.text("\n```")]
+        : [Ir.text(name), mark("<｜tool▁sep｜>"), json(schema)]
+      return Ir.sequence(mark("<｜tool▁call▁begin｜>"), ...body, mark("<｜tool▁call▁end｜>"))
+    }
+  }
+}
+
+const llama3Json = (context: FormContext): CallForm => {
+  const json = jsonArguments(context)
+  return {
+    calls: (call, most) => several(call, Ir.text("; "), most),
+    call: (tool, schema) => Ir.sequence(Ir.text(`{"name": ${JSON.stringify(tool.name)}, "parameters": `), json(schema), Ir.text("}"))
+  }
+}
+
+const llama3Pythonic = ({ builder }: FormContext): CallForm => {
+  const layout = new PythonLayout()
+  const own: ArgumentsLayout = {
+    separator: layout.comma,
+    argument: (names, value) => Ir.sequence(bareNames(names, "identifier", /^[A-Za-z_]\w*$/), Ir.text("="), value(undefined))
+  }
+  return {
+    calls: (call, most) => Ir.sequence(Ir.text("["), several(call, Ir.text(", "), most), Ir.text("]")),
+    call: (tool, schema) =>
+      Ir.sequence(Ir.text(`${bareName(tool)}(`), compileArgumentsInto(builder, schema, own, { ...closedOptions, layout }), Ir.text(")"))
+  }
+}
+
+const harmony = (context: FormContext): CallForm => {
+  const { mark } = context
+  const json = jsonArguments(context)
+  return {
+    calls: (call) => call,
+    call: (tool, schema) =>
+      Ir.sequence(
+        mark("<|channel|>"),
+        Ir.text(`commentary to=functions.${bareName(tool, /^[^\s<]+$/)} `),
+        mark("<|constrain|>"),
+        Ir.text("json"),
+        mark("<|message|>"),
+        json(schema)
+      )
+  }
+}
+
+const forms: Readonly<Record<string, (context: FormContext) => CallForm>> = {
+  "arg-pairs": argPairs,
+  deepseek: deepSeek,
+  gemma4,
+  generic: hermes,
+  harmony,
+  hermes,
+  "llama3-json": llama3Json,
+  "llama3-pythonic": llama3Pythonic,
+  "mistral-args": mistralArguments,
+  "mistral-array": mistralArray,
+  "qwen-xml": qwenXml
+}
+
+/** How the syntax of this name writes calls; undefined for a name that is none. */
+export const callForm = (syntax: string, context: FormContext): CallForm | undefined => forms[syntax]?.(context)
+
+/** Free text that nothing limits. */
+export const anyText = (except: ReadonlyArray<string> = []): Ir.Node => ({
+  kind: "free",
+  until: [],
+  ...(except.length === 0 ? {} : { except })
+})

@@ -1,0 +1,127 @@
+import type { Result } from "effect"
+import type { Tool } from "../../domain/Tool.ts"
+import { GrammarBuilder } from "../GrammarBuilder.ts"
+import { attempt, GrammarError } from "../GrammarError.ts"
+import * as Ir from "../Ir.ts"
+import { anyText, type CallForm, callForm } from "./CallForms.ts"
+
+export interface CallGrammarOptions {
+  /** Name of the syntax. */
+  readonly syntax: string
+  /** An earlier call as the model's template shows it: tool mbxtool, parameter mbxkey. */
+  readonly sample: string
+  /** Those that may be called; at least one. */
+  readonly tools: ReadonlyArray<Tool>
+  /** Whether the output has to be calls, or may be text with calls in it. */
+  readonly required: boolean
+  /** Whether there may be several calls. */
+  readonly parallel: boolean
+  /** Tags of reasoning that may come first. `open` absent: the output begins inside it. */
+  readonly reasoning?: { readonly open?: string; readonly close: string }
+  /** Id of the token that is this text, where the vocabulary has it as a special one. */
+  readonly token: (text: string) => number | undefined
+}
+
+/** More calls than that in one turn are a model that does not stop. */
+const mostCalls = 64
+
+const newlines: Ir.Node = Ir.repeat(Ir.text("\n"), 0, 2)
+
+class CallGrammar {
+  readonly #options: CallGrammarOptions
+  readonly #builder = new GrammarBuilder()
+  readonly #form: CallForm
+
+  constructor(options: CallGrammarOptions) {
+    this.#options = options
+    const form = callForm(options.syntax, { builder: this.#builder, sample: options.sample, mark: (text) => this.#mark(text) })
+    if (form === undefined) {
+      throw new GrammarError({ reason: "Unsupported", message: `calls in the syntax ${options.syntax} cannot be enforced`, path: "" })
+    }
+    this.#form = form
+  }
+
+  compile(): Ir.Grammar {
+    const { parallel, required, syntax, tools } = this.#options
+    const name = this.#builder.fresh("call")
+    this.#builder.define(name, { kind: "choice", items: tools.map((tool) => this.#call(tool)) })
+    const calls = this.#form.calls(Ir.rule(name), parallel ? mostCalls : 1)
+    const root = syntax === "harmony"
+      ? this.#channels(calls)
+      : Ir.sequence(this.#reasoning(), newlines, required ? this.#begun(calls) : this.#textWith(calls))
+    return this.#builder.finish(root, "tools")
+  }
+
+  #mark(text: string): Ir.Node {
+    const token = this.#options.token(text)
+    return token === undefined ? Ir.text(text) : { kind: "token", ids: [token] }
+  }
+
+  #trigger(text: string): string | { readonly tokens: ReadonlyArray<number> } {
+    const token = this.#options.token(text)
+    return token === undefined ? text : { tokens: [token] }
+  }
+
+  /** A schema that cannot be enforced is refused where the tool is strict; else its calls have any arguments. */
+  #call(tool: Tool): Ir.Node {
+    try {
+      return this.#form.call(tool, tool.parameters ?? { type: "object" })
+    } catch (error) {
+      if (!(error instanceof GrammarError)) throw error
+      if (tool.strict === true) throw this.#inTool(error, tool)
+      try {
+        return this.#form.call(tool, { type: "object" })
+      } catch (other) {
+        throw other instanceof GrammarError ? this.#inTool(other, tool) : other
+      }
+    }
+  }
+
+  #inTool({ message, path, reason }: GrammarError, tool: Tool): GrammarError {
+    const place = [tool.field ?? `tools.${tool.name}`, ...(path === "" ? [] : [path])].join(".")
+    return new GrammarError({
+      reason,
+      message: `${place}: ${path !== "" && message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message}`,
+      path: place
+    })
+  }
+
+  #begun(calls: Ir.Node): Ir.Node {
+    const { opener } = this.#form
+    return opener === undefined ? calls : Ir.sequence(this.#mark(opener), calls)
+  }
+
+  /** Text in which calls may begin; where nothing marks their beginning, only calls and nothing else, or text. */
+  #textWith(calls: Ir.Node): Ir.Node {
+    const { opener } = this.#form
+    if (opener === undefined) return Ir.choice(calls, anyText())
+    const trigger = this.#trigger(opener)
+    const tail = anyText(typeof trigger === "string" ? [trigger] : [])
+    const begun = Ir.sequence({ kind: "free", until: [trigger] }, calls)
+    return this.#options.parallel ? Ir.sequence(Ir.repeat(begun, 0, mostCalls), tail) : Ir.choice(begun, tail)
+  }
+
+  #reasoning(): Ir.Node {
+    const { reasoning } = this.#options
+    if (reasoning === undefined) return Ir.text("")
+    const rest: Ir.Node = { kind: "free", until: [this.#trigger(reasoning.close)] }
+    return reasoning.open === undefined ? rest : Ir.optional(Ir.sequence(newlines, this.#mark(reasoning.open), rest))
+  }
+
+  /** gpt-oss: messages of reasoning and to the user, then the answer or a call, which ends the turn. */
+  #channels(call: Ir.Node): Ir.Node {
+    const headed = (channel: string, body: Ir.Node) =>
+      Ir.sequence(this.#mark("<|channel|>"), Ir.text(channel), this.#mark("<|message|>"), body)
+    const ended: Ir.Node = { kind: "free", until: [this.#trigger("<|end|>")] }
+    const next = Ir.sequence(this.#mark("<|start|>"), Ir.text("assistant"))
+    const before = Ir.repeat(Ir.sequence(Ir.choice(headed("analysis", ended), headed("commentary", ended)), next), 0, null)
+    return Ir.sequence(before, this.#options.required ? call : Ir.choice(call, headed("final", anyText())))
+  }
+}
+
+/**
+ * The outputs of a model that calls tools as its syntax wants, with arguments that satisfy the tools' schemas. What stands inside tags without
+ * any escaping holds no closing tag. What the grammar allows, the parser of the syntax reads back as the same calls.
+ */
+export const compileCalls = (options: CallGrammarOptions): Result.Result<Ir.Grammar, GrammarError> =>
+  attempt(() => new CallGrammar(options).compile())

@@ -1,0 +1,150 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { syntaxes } from "../../../../src/generation/tools/syntaxes.ts"
+import { encodeGrammar } from "../../../../src/grammar/IrEncoder.ts"
+import { type CallGrammarOptions, compileCalls } from "../../../../src/grammar/tools/CallGrammar.ts"
+import { GrammarWalk } from "../../../support/GrammarWalk.ts"
+import { type Schema, valid } from "../../../support/SchemaOracle.ts"
+import { cuts, piped, random } from "../../generation/tools/runs.ts"
+import { type Call, openTools, parseExactly, tools, writers } from "./renderCalls.ts"
+
+const walks = Number(process.env["MASHBOX_WALKS"] ?? 300)
+
+const samples: Readonly<Record<string, string>> = { "arg-pairs": "<tool_call>mbxtool\n<arg_key>mbxkey</arg_key>" }
+
+const options = (syntax: string, changes: Partial<CallGrammarOptions> = {}): CallGrammarOptions => ({
+  syntax,
+  sample: samples[syntax] ?? "",
+  tools,
+  required: true,
+  parallel: true,
+  token: () => undefined,
+  ...changes
+})
+
+const grammarOf = (own: CallGrammarOptions) => Result.getOrThrow(compileCalls(own))
+
+const isArguments = (value: unknown): value is Call["arguments"] => typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isCall = (name: string, args: unknown): boolean => {
+  const tool = [...tools, ...openTools].find((own) => own.name === name)
+  const schema = (tool?.parameters ?? { type: "object" }) as Schema
+  return tool !== undefined && valid(schema, schema, args)
+}
+
+describe("grammars of calls", () => {
+  for (const syntax of syntaxes) {
+    const write = writers[syntax.name === "generic" ? "hermes" : syntax.name]
+    if (write === undefined) throw new Error(`no writer for ${syntax.name}`)
+
+    it(`${syntax.name}: what they generate reads back as valid calls that are written just so: ${walks} walks`, () => {
+      const next = random(11)
+      const grammar = grammarOf(options(syntax.name))
+      encodeGrammar(grammar)
+      const walk = new GrammarWalk(grammar, next)
+      for (let round = 0; round < walks; round++) {
+        const text = walk.text()
+        const label = JSON.stringify(text)
+        const read = piped(round % 3 === 0 ? [...text] : cuts(text, next), { syntax, tools })
+        const calls = read.calls.map((call) => {
+          const args = parseExactly(call.text)
+          if (!isCall(call.name, JSON.parse(call.text)) || !isArguments(args)) throw new Error(`${call.name} ${call.text} out of ${label}`)
+          return { name: call.name, arguments: args }
+        })
+        assert.isAbove(calls.length, 0, label)
+        const before = text.slice(0, text.length - write(calls).length)
+        assert.strictEqual(before + write(calls), text)
+        if (syntax.name !== "harmony") assert.match(before, /^\n*$/)
+        assert.strictEqual(read.text.trim(), syntax.name === "harmony" ? read.text.trim() : "", label)
+      }
+    })
+
+    it(`${syntax.name}: keys that no schema names read back as they were allowed`, () => {
+      const next = random(15)
+      const walk = new GrammarWalk(grammarOf(options(syntax.name, { tools: openTools })), next)
+      for (let round = 0; round < 100; round++) {
+        const text = walk.text()
+        const { calls } = piped([text], { syntax, tools: openTools })
+        assert.isAbove(calls.length, 0)
+        for (const call of calls) assert.isTrue(isCall(call.name, JSON.parse(call.text)), `${call.text} out of ${JSON.stringify(text)}`)
+      }
+    })
+
+    it(`${syntax.name}: one call where there may be no others, and only of the tools that may be called`, () => {
+      const next = random(12)
+      const own = tools.filter(({ name }) => name === "note" || name === "ping")
+      const walk = new GrammarWalk(grammarOf(options(syntax.name, { tools: own, parallel: false })), next)
+      for (let round = 0; round < 50; round++) {
+        const text = walk.text()
+        const { calls } = piped([text], { syntax, tools })
+        assert.strictEqual(calls.length, 1, text)
+        assert.include(["note", "ping"], calls[0]?.name)
+      }
+    })
+
+    it(`${syntax.name}: free output may hold calls, and those are valid`, () => {
+      const next = random(13)
+      const walk = new GrammarWalk(grammarOf(options(syntax.name, { required: false })), next)
+      let some = 0
+      for (let round = 0; round < 100; round++) {
+        const text = walk.text()
+        for (const call of piped([text], { syntax, tools }).calls) {
+          some++
+          assert.isTrue(isCall(call.name, JSON.parse(call.text)), text)
+        }
+      }
+      assert.isAbove(some, 10)
+    })
+  }
+
+  it("take reasoning before the calls, opened by the prompt or by the model", () => {
+    const next = random(14)
+    const hermes = syntaxes.find(({ name }) => name === "hermes")
+    if (hermes === undefined) throw new Error("no hermes")
+    for (
+      const [reasoning, state] of [
+        [{ close: "</think>" }, { _tag: "Open", closing: "</think>" }],
+        [{ open: "<think>", close: "</think>" }, { _tag: "None" }]
+      ] as const
+    ) {
+      const walk = new GrammarWalk(grammarOf(options("hermes", { reasoning })), next)
+      for (let round = 0; round < 30; round++) {
+        const text = walk.text()
+        const read = piped([text], { syntax: hermes, tools, reasoning: state })
+        assert.isAbove(read.calls.length, 0, text)
+        assert.strictEqual(read.text, "", text)
+      }
+    }
+  })
+
+  it("use the vocabulary's own tokens for marks", () => {
+    const ids = new Map([["<tool_call>", 7], ["</tool_call>", 8]])
+    const grammar = grammarOf(options("hermes", { token: (text) => ids.get(text) }))
+    const json = JSON.stringify(grammar)
+    assert.include(json, `{"kind":"token","ids":[7]}`)
+    assert.include(json, `{"kind":"token","ids":[8]}`)
+    assert.notInclude(json, "<tool_call>")
+    const free = JSON.stringify(grammarOf(options("hermes", { token: (text) => ids.get(text), required: false })))
+    assert.include(free, `"until":[{"tokens":[7]}]`)
+  })
+
+  it("refuse what a strict tool's schema cannot promise, by its field, and let other tools take any arguments", () => {
+    const tool = {
+      name: "f",
+      parameters: { type: "object", properties: { a: { type: "object", minProperties: 3 } } },
+      field: "tools.3.function.parameters"
+    }
+    const refused = compileCalls(options("hermes", { tools: [{ ...tool, strict: true }] }))
+    if (Result.isSuccess(refused)) throw new Error("not refused")
+    assert.match(refused.failure.message, /^tools\.3\.function\.parameters\.properties\.a\.minProperties: /)
+    assert.isTrue(Result.isSuccess(compileCalls(options("hermes", { tools: [tool] }))))
+  })
+
+  it("refuse names that a syntax cannot write", () => {
+    for (const [syntax, name] of [["arg-pairs", "a b"], ["qwen-xml", "a>b"], ["gemma4", "1st"], ["mistral-args", "ä"]] as const) {
+      const refused = compileCalls(options(syntax, { tools: [{ name, field: "tools.0" }] }))
+      if (Result.isSuccess(refused)) throw new Error("not refused")
+      assert.match(refused.failure.message, /^tools\.0: a tool named /)
+    }
+  })
+})
