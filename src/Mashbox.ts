@@ -1,7 +1,8 @@
 import { Effect, Layer } from "effect"
 import { basename } from "node:path"
 import { Auth } from "./auth/Auth.ts"
-import type { ModelError } from "./domain/Errors.ts"
+import { ModelError, type TemplateError } from "./domain/Errors.ts"
+import { greedyDefaults } from "./domain/Sampling.ts"
 import { ServedModel } from "./domain/ServedModel.ts"
 import type { Engine } from "./engine/Engine.ts"
 import { layerInProcess } from "./engine/EngineInProcess.ts"
@@ -9,9 +10,11 @@ import { layerProcess } from "./engine/EngineProcess.ts"
 import type { NativeLoadOptions } from "./engine/Native.ts"
 import { Admission } from "./generation/Admission.ts"
 import { Generation } from "./generation/Generation.ts"
+import { syntaxes, syntaxNamed } from "./generation/tools/syntaxes.ts"
+import type { CatalogEntry } from "./models/Catalog.ts"
 import * as GgufMetadata from "./models/GgufMetadata.ts"
 import type { ModelMetadata } from "./models/ModelMetadata.ts"
-import { ChatTemplate } from "./prompt/ChatTemplate.ts"
+import { ChatTemplate, type TemplateSource } from "./prompt/ChatTemplate.ts"
 import { LongPrompts } from "./prompt/LongPrompts.ts"
 import * as Server from "./server/Server.ts"
 import { Settings, type SettingsValue } from "./Settings.ts"
@@ -41,11 +44,15 @@ export const layerEngineInProcess: Layer.Layer<Engine, never, Settings> = Layer.
 )
 
 const servedModel = (settings: SettingsValue, metadata: ModelMetadata): ServedModel["Service"] => ({
-  id: metadata.id,
-  aliases: settings.aliases,
+  id: settings.catalogEntry?.id ?? metadata.id,
+  aliases: [...settings.aliases, ...settings.catalogEntry?.aliases ?? []],
   contextLength: settings.contextLength ?? metadata.contextLength,
   weights: basename(metadata.path),
   ...(metadata.chatTemplate === undefined ? {} : { chatTemplate: metadata.chatTemplate }),
+  ...(settings.sampling === "model"
+    ? { samplingDefaults: { ...greedyDefaults, ...metadata.sampling, ...settings.catalogEntry?.sampling } }
+    : {}),
+  ...(settings.catalogEntry?.toolSyntax === undefined ? {} : { toolSyntax: settings.catalogEntry.toolSyntax }),
   weightsBytes: metadata.tensorBytes,
   parameters: metadata.parameters,
   slots: settings.slots,
@@ -53,22 +60,58 @@ const servedModel = (settings: SettingsValue, metadata: ModelMetadata): ServedMo
   prefixCache: false
 })
 
-/** The chat template, and the thread for long prompts. A model that cannot chat still serves what needs no template. */
-const layerPrompts = (metadata: ModelMetadata) =>
-  Layer.unwrap(Tokenizer.useSync(({ bos, eos, specialTexts }) => {
-    const source = { template: metadata.chatTemplate, bos, eos, specialTexts }
-    return Layer.merge(
-      Layer.effect(ChatTemplate, ChatTemplate.make(source).pipe(Effect.catch((error) => Effect.succeed(ChatTemplate.refusing(error))))),
-      LongPrompts.layer(metadata.vocabulary, source)
+/** The chat template, and the thread for long prompts. A model without a template still serves what needs none; one whose template cannot run is refused. */
+const layerPrompts = (metadata: ModelMetadata, entry: CatalogEntry | undefined) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { bos, eos, specialTexts } = yield* Tokenizer
+    const source: TemplateSource = {
+      template: metadata.chatTemplate,
+      bos,
+      eos,
+      specialTexts,
+      ...(entry?.reasoning === undefined ? {} : { reasoningTags: entry.reasoning })
+    }
+    const template = yield* ChatTemplate.make(source).pipe(
+      Effect.catch((error) =>
+        metadata.chatTemplate === undefined ? Effect.succeed(ChatTemplate.refusing(error)) : Effect.fail(unusableTemplate(error))
+      )
     )
+    return Layer.merge(Layer.succeed(ChatTemplate, template), LongPrompts.layer(metadata.vocabulary, source))
   }))
+
+const unusableTemplate = ({ message }: TemplateError) =>
+  new ModelError({
+    reason: "Unsupported",
+    message: `tokenizer.chat_template: ${message}; models.json can name another template`,
+    subject: "tokenizer.chat_template"
+  })
+
+/** What the file says, with what the catalog says instead. */
+const overridden = (metadata: ModelMetadata, entry: CatalogEntry | undefined): Effect.Effect<ModelMetadata, ModelError> => {
+  if (entry === undefined) return Effect.succeed(metadata)
+  if (entry.toolSyntax !== undefined && syntaxNamed(entry.toolSyntax) === undefined) {
+    const known = syntaxes.map(({ name }) => name).join(", ")
+    return Effect.fail(
+      new ModelError({
+        reason: "Invalid",
+        message: `models.json: ${entry.id}.tool_syntax: ${JSON.stringify(entry.toolSyntax)} is not known; ${known} are`,
+        subject: "models.json"
+      })
+    )
+  }
+  return Effect.succeed({
+    ...metadata,
+    chatTemplate: entry.chatTemplate ?? metadata.chatTemplate,
+    vocabulary: entry.preTokenizer === undefined ? metadata.vocabulary : { ...metadata.vocabulary, pre: entry.preTokenizer }
+  })
+}
 
 /** What the server knows of a model without running it: tokenizer, chat template, and what it tells clients. */
 export const layerModel: Layer.Layer<Tokenizer | ChatTemplate | LongPrompts | ServedModel, ModelError, Settings> = Layer.unwrap(
   Effect.gen(function*() {
     const settings = yield* Settings
-    const metadata = yield* GgufMetadata.read(settings.model)
-    return layerPrompts(metadata).pipe(
+    const metadata = yield* overridden(yield* GgufMetadata.read(settings.model), settings.catalogEntry)
+    return layerPrompts(metadata, settings.catalogEntry).pipe(
       Layer.provideMerge(GgufTokenizer.layer(metadata.vocabulary)),
       Layer.merge(Layer.succeed(ServedModel, servedModel(settings, metadata)))
     )

@@ -1,4 +1,5 @@
 import { Config, ConfigProvider, Context, Effect, Layer, Schema, SchemaGetter } from "effect"
+import type { CatalogEntry } from "./models/Catalog.ts"
 
 /** Everything a server can be told, from flags, environment and TOML file, in that order of precedence. */
 export interface SettingsValue {
@@ -23,6 +24,12 @@ export interface SettingsValue {
   readonly corsOrigins: ReadonlyArray<string>
   /** Names that the model answers to beside its own. */
   readonly aliases: ReadonlyArray<string>
+  /** What holds where a request says nothing of sampling: greedy decoding, or what the model's file and the catalog say. */
+  readonly sampling: "greedy" | "model"
+  /** Path of a catalog of models; undefined: there is none. */
+  readonly models: string | undefined
+  /** What the catalog says of the model. */
+  readonly catalogEntry?: CatalogEntry
   /** Whether Responses are also served over WebSocket. */
   readonly websocket: boolean
 }
@@ -41,6 +48,8 @@ export const defaults: Omit<SettingsValue, "model"> = {
   apiKey: undefined,
   corsOrigins: [],
   aliases: [],
+  sampling: "greedy",
+  models: undefined,
   websocket: false
 }
 
@@ -94,6 +103,8 @@ export const fields = {
   "api-key": Schema.NonEmptyString,
   "cors-origin": list(origin),
   alias: list(alias),
+  sampling: Schema.Literals(["greedy", "model"]),
+  models: Schema.NonEmptyString,
   websocket: toggle
 } as const
 
@@ -145,6 +156,8 @@ export const resolve = Effect.fnUntraced(function*(sources: {
     apiKey: yield* read("api-key", provider),
     corsOrigins: (yield* read("cors-origin", provider)) ?? defaults.corsOrigins,
     aliases: (yield* read("alias", provider)) ?? defaults.aliases,
+    sampling: (yield* read("sampling", provider)) ?? defaults.sampling,
+    models: yield* read("models", provider),
     websocket: (yield* read("websocket", provider)) ?? defaults.websocket
   }
   return value

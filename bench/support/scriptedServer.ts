@@ -69,6 +69,8 @@ const program = Effect.gen(function*() {
       apiKey: undefined,
       corsOrigins: [],
       aliases: [],
+      sampling: "greedy",
+      models: undefined,
       websocket: true
     }))
   )

@@ -4,6 +4,7 @@
 #include "cuda/devices.hpp"
 #include "engine.hpp"
 #include "errors.hpp"
+#include "model/memory.hpp"
 #include "session.hpp"
 
 #include <napi.h>
@@ -48,11 +49,37 @@ Napi::Value load(const Napi::CallbackInfo& call) {
   return Session::load(call.Env(), std::move(arguments), onProgress, onFrame);
 }
 
+Napi::Value inspect(const Napi::CallbackInfo& call) {
+  const Napi::Env env = call.Env();
+  const auto arguments = readLoadOptions(call[0]);
+  const auto found = model::Model::inspect(arguments.load.path, arguments.context);
+  if (!found) throwError(env, found.error());
+  const auto& plan = found->plan;
+  auto memory = Napi::Object::New(env);
+  memory.Set("weights", static_cast<double>(plan.weights));
+  memory.Set("kvCache", static_cast<double>(plan.kvCache));
+  memory.Set("scratch", static_cast<double>(plan.scratch));
+  auto object = Napi::Object::New(env);
+  object.Set("architecture", found->architecture);
+  object.Set("layers", found->layers);
+  object.Set("vocabularySize", found->vocabulary);
+  object.Set("trainedContextLength", found->trainedContext);
+  object.Set("contextLength", plan.contextLength);
+  object.Set("slots", arguments.context.slots);
+  object.Set("memory", memory);
+  object.Set("availableMemory", static_cast<double>(plan.available));
+  object.Set("largestContext", plan.largestContext);
+  object.Set("largestSlots", plan.largestSlots);
+  object.Set("fits", model::fits(plan));
+  return object;
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   auto* environment = new Environment;
   environment->engine = Napi::Persistent(Engine::define(env));
   env.SetInstanceData(environment);
   exports.Set("info", Napi::Function::New<info>(env, "info"));
+  exports.Set("inspect", Napi::Function::New<inspect>(env, "inspect"));
   exports.Set("load", Napi::Function::New<load>(env, "load"));
   return exports;
 }

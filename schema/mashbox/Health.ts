@@ -47,6 +47,11 @@ export const Health = Schema.Struct({
   routed_experts: Schema.NullOr(RoutedExperts).annotate({
     description: "Mixture-of-experts models: the path the routed experts run on. Null for a dense model and before the model is loaded."
   }),
+  sampling_defaults: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Finite).annotate({
+      description: "What holds where a request says nothing of sampling: greedy, unless the server was started with --sampling model."
+    })
+  ),
   worker_pid: Schema.optionalKey(
     Schema.Int.annotate({ description: "Process id of the model's worker, when the engine runs in a worker process." })
   ),

@@ -10,6 +10,7 @@ import * as Mashbox from "../Mashbox.ts"
 import * as Settings from "../Settings.ts"
 import * as JsonLogger from "../telemetry/JsonLogger.ts"
 import * as Traces from "../telemetry/Traces.ts"
+import { inCatalog } from "./catalog.ts"
 import { readConfigFile } from "./configFile.ts"
 import { ListenError } from "./Failure.ts"
 import { progressBar, readyLine } from "./Status.ts"
@@ -51,6 +52,16 @@ const flags = {
   alias: Flag.String("alias").pipe(
     Flag.withDescription("Name that the model also answers to; repeat it or separate with commas"),
     Flag.atLeast(1),
+    Flag.optional
+  ),
+  sampling: Flag.Literals("sampling", ["greedy", "model"]).pipe(
+    Flag.withDescription(
+      "What holds where a request says nothing of sampling (greedy); model: what the model's file (general.sampling.*) and models.json say"
+    ),
+    Flag.optional
+  ),
+  models: Flag.String("models").pipe(
+    Flag.withDescription("Catalog of models ($XDG_CONFIG_HOME/mashbox/models.json where there is one)"),
     Flag.optional
   ),
   websocket: Flag.Boolean("websocket").pipe(
@@ -124,7 +135,9 @@ export const run = Command.make(
   "run",
   {
     model: Argument.String("model").pipe(
-      Argument.withDescription("Path of a GGUF file, the first part of a split one; without it the small bundled model"),
+      Argument.withDescription(
+        "Path of a GGUF file, the first part of a split one, or a name in the catalog of models; without it the small bundled model"
+      ),
       Argument.optional
     ),
     ...flags,
@@ -138,8 +151,9 @@ export const run = Command.make(
       file,
       defaultModel: bundledModel
     })
+    const found = yield* inCatalog(settings, process.env)
     yield* stopAtOnceOnSecondSignal
-    return yield* serve(settings).pipe(Effect.provide(Layer.mergeAll(JsonLogger.layer(), Traces.layer)))
+    return yield* serve(found).pipe(Effect.provide(Layer.mergeAll(JsonLogger.layer(), Traces.layer)))
   })
 ).pipe(
   Command.withDescription(

@@ -14,18 +14,16 @@ import { tokenBudget } from "../domain/ReasoningBudget.ts"
 import { isNamed, type ServedModelValue } from "../domain/ServedModel.ts"
 import type { Tool } from "../domain/Tool.ts"
 import { conversationMessages, systemMessages } from "./AnthropicMessagesContent.ts"
-import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
+import { maxTokens, sampling, type SamplingContext, stopStrings } from "./OpenAiSampling.ts"
 import { decoder, ignoredFields, isRecord, type WireObject } from "./WireRequest.ts"
 
 type Failure = InvalidRequest | UnsupportedFeature
 
 /** What the server knows of a request beside its body. */
-export interface RequestContext {
+export interface RequestContext extends SamplingContext {
   readonly tenant: string
   /** Where the client named one, by header or field. */
   readonly session: string | undefined
-  /** 0 ≤ seed < 2^53; used when the request brings none. */
-  readonly randomSeed: number
   /** The model that is served. */
   readonly served: ServedModelValue
 }
@@ -151,7 +149,7 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
       request: {
         model: undefined,
         prompt: { _tag: "Chat", conversation: prompt.conversation },
-        sampling: yield* sampling(body, context.randomSeed),
+        sampling: yield* sampling(body, context),
         maxTokens: maxTokens(body),
         ...(budget === undefined ? {} : { reasoningBudget: budget }),
         stopStrings: stopStrings(body),

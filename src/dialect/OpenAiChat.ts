@@ -7,17 +7,15 @@ import type { GenerationRequest } from "../domain/GenerationRequest.ts"
 import { tokenBudget } from "../domain/ReasoningBudget.ts"
 import { conversationMessages } from "./OpenAiChatMessages.ts"
 import { decodeTools } from "./OpenAiChatTools.ts"
-import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
+import { maxTokens, sampling, type SamplingContext, stopStrings } from "./OpenAiSampling.ts"
 import { continuousUsage, ignoredStreamOptions, refusedField, tokenOptions } from "./OpenAiTokens.ts"
 import { decoder, ignoredFields, ignoredWithin, type WireObject } from "./WireRequest.ts"
 
 /** What the server knows of a request beside its body. */
-export interface RequestContext {
+export interface RequestContext extends SamplingContext {
   readonly tenant: string
   /** Where the client named one, by header or field. */
   readonly session: string | undefined
-  /** 0 ≤ seed < 2^53; used when the request brings none. */
-  readonly randomSeed: number
 }
 
 export interface DecodedRequest {
@@ -146,7 +144,7 @@ export const decode = (
       request: {
         model: body.model,
         prompt: { _tag: "Chat", conversation },
-        sampling: yield* sampling(body, context.randomSeed),
+        sampling: yield* sampling(body, context),
         ...(body.n === undefined ? {} : { choices: body.n }),
         ...(body.parallel_tool_calls === undefined ? {} : { parallelToolCalls: body.parallel_tool_calls }),
         maxTokens: maxTokens(body),

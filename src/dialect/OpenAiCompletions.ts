@@ -105,7 +105,7 @@ export const decode = (
     const options = tokenOptions(body, body.logprobs ?? (bestOf > n ? 0 : undefined))
     const common = {
       model: body.model,
-      sampling: yield* sampling(body, context.randomSeed),
+      sampling: yield* sampling(body, context),
       ...(bestOf === 1 ? {} : { choices: bestOf }),
       maxTokens: maxTokens(body),
       stopStrings: stopStrings(body),

@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import { inertResponsesFields, InputTokensRequest, ResponsesRequest } from "../../schema/openai/Responses.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import { greedyDefaults } from "../domain/Sampling.ts"
 import type { RequestContext } from "./OpenAiChat.ts"
 import { addTools, messagesOf, type PlacedItem, resolveReferences } from "./OpenAiResponsesInput.ts"
 import type { Echo } from "./OpenAiResponsesOutput.ts"
@@ -157,7 +158,7 @@ const conversation = (
     }
   })
 
-const echoOf = (body: Body, wire: WireObject): Echo => ({
+const echoOf = (body: Body, wire: WireObject, { samplingDefaults = greedyDefaults }: ResponsesContext): Echo => ({
   model: body.model,
   instructions: body.instructions ?? null,
   max_output_tokens: outputLimit(body) ?? null,
@@ -165,11 +166,11 @@ const echoOf = (body: Body, wire: WireObject): Echo => ({
   previous_response_id: body.previous_response_id ?? null,
   reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? body.reasoning?.generate_summary ?? null },
   store: body.store ?? true,
-  temperature: body.temperature ?? 0,
+  temperature: body.temperature ?? samplingDefaults.temperature,
   text: { format: { type: "text" }, ...(typeof body.text?.verbosity === "string" ? { verbosity: body.text.verbosity } : {}) },
   tool_choice: body.tool_choice ?? "auto",
   tools: body.tools ?? [],
-  top_p: body.top_p ?? 1,
+  top_p: body.top_p ?? samplingDefaults.topP,
   truncation: "disabled",
   user: typeof wire.fields["user"] === "string" ? wire.fields["user"] : null,
   metadata: body.metadata ?? {}
@@ -191,7 +192,7 @@ export const decode = (
     const refused = refuseUnsupported(body)
     if (refused !== undefined) return yield* Result.fail(refused)
     const { skipped, ...input } = yield* conversation(body, context.stored)
-    const echo = echoOf(body, wire)
+    const echo = echoOf(body, wire, context)
     const include = body.include ?? []
     const logprobs = include.includes("message.output_text.logprobs") || (body.top_logprobs ?? 0) > 0
     return {
@@ -200,7 +201,7 @@ export const decode = (
       request: {
         model: body.model,
         prompt: input.prompt,
-        sampling: yield* sampling(body, context.randomSeed),
+        sampling: yield* sampling(body, context),
         ...(body.parallel_tool_calls === false ? { parallelToolCalls: false } : {}),
         maxTokens: outputLimit(body),
         stopStrings: stopStrings(body),

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { InvalidRequest } from "../domain/Errors.ts"
-import { defaultRepetitionWindow, type Sampling } from "../domain/Sampling.ts"
+import { greedyDefaults, type Sampling, type SamplingDefaults } from "../domain/Sampling.ts"
 
 /** The decoded `samplingFields` of `schema/openai/Common.ts`. */
 interface SamplingFields {
@@ -25,8 +25,19 @@ interface SamplingFields {
 /** Clients send signed 64-bit seeds; the engine's are unsigned 53-bit. */
 const engineSeed = (seed: number) => seed < 0 ? seed + Number.MAX_SAFE_INTEGER + 1 : seed
 
-/** Sampling fields of an OpenAI request, every default applied; `randomSeed` is used when the request brings none. */
-export const sampling = (fields: SamplingFields, randomSeed: number): Result.Result<Sampling, InvalidRequest> => {
+/** What holds where a request is silent. */
+export interface SamplingContext {
+  /** 0 ≤ seed < 2^53. */
+  readonly randomSeed: number
+  /** Absent: greedy, as the API documents. */
+  readonly samplingDefaults?: SamplingDefaults
+}
+
+/** Sampling fields of an OpenAI request, every default applied. */
+export const sampling = (
+  fields: SamplingFields,
+  { randomSeed, samplingDefaults: defaults = greedyDefaults }: SamplingContext
+): Result.Result<Sampling, InvalidRequest> => {
   const logitBias: Array<readonly [number, number]> = []
   for (const [token, bias] of Object.entries(fields.logit_bias ?? {})) {
     if (!/^\d{1,9}$/.test(token)) {
@@ -37,14 +48,14 @@ export const sampling = (fields: SamplingFields, randomSeed: number): Result.Res
     logitBias.push([Number(token), bias])
   }
   return Result.succeed({
-    temperature: fields.temperature ?? 0,
-    topK: fields.top_k ?? 0,
-    topP: fields.top_p ?? 1,
-    minP: fields.min_p ?? 0,
-    repetitionPenalty: fields.repetition_penalty ?? fields.rep_pen ?? 1,
-    frequencyPenalty: fields.frequency_penalty ?? 0,
-    presencePenalty: fields.presence_penalty ?? 0,
-    repetitionWindow: fields.rep_window ?? defaultRepetitionWindow,
+    temperature: fields.temperature ?? defaults.temperature,
+    topK: fields.top_k ?? defaults.topK,
+    topP: fields.top_p ?? defaults.topP,
+    minP: fields.min_p ?? defaults.minP,
+    repetitionPenalty: fields.repetition_penalty ?? fields.rep_pen ?? defaults.repetitionPenalty,
+    frequencyPenalty: fields.frequency_penalty ?? defaults.frequencyPenalty,
+    presencePenalty: fields.presence_penalty ?? defaults.presencePenalty,
+    repetitionWindow: fields.rep_window ?? defaults.repetitionWindow,
     seed: fields.seed === undefined || fields.seed === -1 ? randomSeed : engineSeed(fields.seed),
     logitBias
   })

@@ -18,7 +18,10 @@ export interface Sampling {
 
 export const defaultRepetitionWindow = 256
 
-export const greedy: Sampling = {
+/** What holds where a request says nothing. */
+export type SamplingDefaults = Omit<Sampling, "seed" | "logitBias">
+
+export const greedyDefaults: SamplingDefaults = {
   temperature: 0,
   topK: 0,
   topP: 1,
@@ -26,7 +29,7 @@ export const greedy: Sampling = {
   repetitionPenalty: 1,
   frequencyPenalty: 0,
   presencePenalty: 0,
-  repetitionWindow: defaultRepetitionWindow,
-  seed: 0,
-  logitBias: []
+  repetitionWindow: defaultRepetitionWindow
 }
+
+export const greedy: Sampling = { ...greedyDefaults, seed: 0, logitBias: [] }

@@ -27,6 +27,7 @@ import * as ReasoningLimits from "./ReasoningLimits.ts"
 import { TokenTrail } from "./TokenTrail.ts"
 import { callId } from "./tools/callId.ts"
 import { detectSyntax } from "./tools/detectSyntax.ts"
+import { syntaxNamed } from "./tools/syntaxes.ts"
 
 /** Where one request's output goes. Called synchronously, once per event; must not throw. */
 export interface OutputSink {
@@ -63,7 +64,7 @@ export class Generation extends Context.Service<Generation, {
       const model = yield* ServedModel
       const template = yield* ChatTemplate
       const tokenizer = yield* Tokenizer
-      const syntax = yield* detectSyntax(template)
+      const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? (yield* detectSyntax(template))
 
       const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
       const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])

@@ -28,6 +28,11 @@ export class GgufFields {
     return value === undefined || (typeof value === "number" && Number.isSafeInteger(value)) ? value : wrongType(key, "an integer")
   }
 
+  number(key: string): number | undefined {
+    const value = this.#values.get(key)
+    return value === undefined || typeof value === "number" ? value : wrongType(key, "a number")
+  }
+
   strings(key: string): ReadonlyArray<string> | undefined {
     const value = this.#values.get(key)
     return value === undefined || isStrings(value) ? value : wrongType(key, "an array of strings")

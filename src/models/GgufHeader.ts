@@ -15,6 +15,8 @@ export interface GgufTensor {
   readonly dims: ReadonlyArray<number>
   readonly elements: number
   readonly bytes: number
+  /** Name of its storage format. */
+  readonly type: string
 }
 
 /** Metadata and tensor table of one GGUF file. */
@@ -187,5 +189,5 @@ const readTensor = (cursor: GgufCursor, index: number): GgufTensor & { readonly 
   const type = tensorTypes.get(typeId) ?? cursor.fail("Invalid", `unknown tensor type ${typeId}`)
   const row = dims[0] ?? 0
   if (row % type.block !== 0) cursor.fail("Invalid", `rows of ${row} values, which ${type.name} cannot store in blocks of ${type.block}`)
-  return { name, dims, elements, bytes: elements / type.block * type.bytes, offset: cursor.u64() }
+  return { name, dims, elements, bytes: elements / type.block * type.bytes, type: type.name, offset: cursor.u64() }
 }

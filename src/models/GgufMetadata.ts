@@ -7,6 +7,7 @@ import { GgufFields, requireField } from "./GgufFields.ts"
 import { type GgufHeader, type GgufTensor, readHeader } from "./GgufHeader.ts"
 import { readVocabulary } from "./GgufVocabulary.ts"
 import type { ModelMetadata } from "./ModelMetadata.ts"
+import { readSampling } from "./ModelSampling.ts"
 
 /**
  * Reads the header of a GGUF file (version 2 or 3; a split model by its first part). The file is not trusted: counts and lengths are held
@@ -49,6 +50,9 @@ const readSync = (path: string): ModelMetadata => {
     parameters: sum(tensors, (tensor) => tensor.elements),
     contextLength: contextLength(fields, architecture),
     chatTemplate: fields.string("tokenizer.chat_template"),
+    sampling: readSampling(fields),
+    parts: parts.length,
+    tensors: tensors.map(({ bytes, elements, name, type }) => ({ name, type, elements, bytes })),
     vocabulary
   }
 }

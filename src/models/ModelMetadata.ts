@@ -1,3 +1,13 @@
+import type { SamplingDefaults } from "../domain/Sampling.ts"
+
+export interface TensorInfo {
+  readonly name: string
+  /** Name of its storage format, for example "Q4_K". */
+  readonly type: string
+  readonly elements: number
+  readonly bytes: number
+}
+
 /** What the server process needs to know of a GGUF file; read without loading a tensor. */
 export interface ModelMetadata {
   readonly path: string
@@ -10,6 +20,11 @@ export interface ModelMetadata {
   /** 0 where the file has no key of its architecture at all, which the engine refuses. */
   readonly contextLength: number
   readonly chatTemplate: string | undefined
+  /** `general.sampling.*`: how the model's makers want it sampled, as far as the file says. */
+  readonly sampling: Partial<SamplingDefaults>
+  /** Files that the model is split into. */
+  readonly parts: number
+  readonly tensors: ReadonlyArray<TensorInfo>
   readonly vocabulary: Vocabulary
 }
 

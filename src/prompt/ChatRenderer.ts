@@ -9,7 +9,7 @@ import { type Text, textOf } from "./jinja/MarkedText.ts"
 import { BudgetError, Protection } from "./jinja/Run.ts"
 import { JinjaError, type Value } from "./jinja/Values.ts"
 import { probe } from "./Probe.ts"
-import { probeReasoning, type ReasoningFormat } from "./Reasoning.ts"
+import { probeReasoning, type ReasoningFormat, type ReasoningTags } from "./Reasoning.ts"
 import { arrange, messageValue, type Preparation, toolValues } from "./TemplateInput.ts"
 
 export interface TemplateSource {
@@ -19,6 +19,8 @@ export interface TemplateSource {
   readonly eos: string | undefined
   /** Texts of the vocabulary's special tokens. */
   readonly specialTexts: ReadonlyArray<string>
+  /** What stands around reasoning; absent: what the template shows. */
+  readonly reasoningTags?: ReasoningTags
 }
 
 interface Budget {
@@ -85,7 +87,8 @@ export class ChatRenderer {
         return undefined
       }
     })
-    this.reasoning = probeReasoning((conversation) => {
+    const { reasoningTags: own } = source
+    const shown = probeReasoning((conversation) => {
       try {
         return this.render(conversation, 0).text
       } catch (cause) {
@@ -93,6 +96,9 @@ export class ChatRenderer {
         return undefined
       }
     })
+    this.reasoning = own === undefined ? shown : { ...shown, tags: [own, ...shown.tags.filter(([open]) => open !== own[0])] }
+    // A template that takes not even this can take nothing.
+    this.render({ messages: [{ role: "user", content: "mbxuser" }], tools: [], templateVariables: {} }, 0)
   }
 
   /** `now` in milliseconds since the epoch. */

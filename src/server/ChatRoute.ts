@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { decode } from "../dialect/OpenAiChat.ts"
 import { chunks, completion, type ResponseHead } from "../dialect/OpenAiChatAnswer.ts"
-import { ServedModel } from "../domain/ServedModel.ts"
+import { samplingOf, ServedModel } from "../domain/ServedModel.ts"
 import { wireObject } from "./Body.ts"
 import { answerChoices } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
@@ -16,7 +16,7 @@ export const chatCompletions = Effect.gen(function*() {
   const session = wire.fields["prompt_cache_key"]
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
   const decoded = yield* Effect.fromResult(
-    decode(wire, { tenant: record.tenant, session: record.session, randomSeed: randomSeed() })
+    decode(wire, { tenant: record.tenant, session: record.session, randomSeed: randomSeed(), ...samplingOf(model) })
   )
   const head: ResponseHead = {
     id: `chatcmpl-${randomUUID().replaceAll("-", "")}`,

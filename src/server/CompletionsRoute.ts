@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto"
 import * as OpenAiCompletions from "../dialect/OpenAiCompletions.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { Prompt } from "../domain/GenerationRequest.ts"
-import { ServedModel } from "../domain/ServedModel.ts"
+import { samplingOf, ServedModel } from "../domain/ServedModel.ts"
 import { Generation } from "../generation/Generation.ts"
 import type { Prompts } from "../generation/Prompts.ts"
 import { wireObject } from "./Body.ts"
@@ -32,7 +32,7 @@ export const completions = Effect.gen(function*() {
   const session = wire.fields["prompt_cache_key"]
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
   const decoded = yield* Effect.fromResult(
-    OpenAiCompletions.decode(wire, { tenant: record.tenant, session: record.session, randomSeed: randomSeed() })
+    OpenAiCompletions.decode(wire, { tenant: record.tenant, session: record.session, randomSeed: randomSeed(), ...samplingOf(model) })
   )
   const { bestOf, n, requests } = decoded
   if (bestOf > n && bestOf > model.slots) {

@@ -5,6 +5,7 @@ import { openApi } from "../../schema/Api.ts"
 import type { Health } from "../../schema/mashbox/Health.ts"
 import type { Model, ModelList } from "../../schema/openai/Models.ts"
 import { type EngineError, ModelNotFound } from "../domain/Errors.ts"
+import { greedyDefaults, type SamplingDefaults } from "../domain/Sampling.ts"
 import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import type { NativeModelInfo } from "../engine/Native.ts"
@@ -57,6 +58,18 @@ export const getModel = Effect.fnUntraced(function*(id: string) {
   return named(yield* describeModel, id)
 })
 
+/** Under the names that requests use. */
+const wireSampling = (defaults: SamplingDefaults) => ({
+  temperature: defaults.temperature,
+  top_k: defaults.topK,
+  top_p: defaults.topP,
+  min_p: defaults.minP,
+  repetition_penalty: defaults.repetitionPenalty,
+  frequency_penalty: defaults.frequencyPenalty,
+  presence_penalty: defaults.presencePenalty,
+  rep_window: defaults.repetitionWindow
+})
+
 const healthStatus = { Ready: "ok", Loading: "loading", Failed: "failed" } as const
 
 /** Not the error's own message, which may hold paths: health is open to everybody. */
@@ -96,6 +109,7 @@ export const health = Effect.gen(function*() {
     certification: "not_certified",
     compiles_after_ready: status._tag === "Ready" ? 0 : null,
     routed_experts: status._tag === "Ready" ? routedExperts(status.model) : null,
+    sampling_defaults: wireSampling(served.samplingDefaults ?? greedyDefaults),
     ...(status.workerPid === undefined ? {} : { worker_pid: status.workerPid }),
     worker_restarts: status.workerRestarts
   }

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto"
 import type { TokenCount } from "../../schema/anthropic/Message.ts"
 import * as AnthropicMessages from "../dialect/AnthropicMessages.ts"
 import { type AnswerHead, message, MessageStream } from "../dialect/AnthropicMessagesAnswer.ts"
-import { ServedModel } from "../domain/ServedModel.ts"
+import { samplingOf, ServedModel } from "../domain/ServedModel.ts"
 import { Generation } from "../generation/Generation.ts"
 import { wireObject } from "./Body.ts"
 import { answer } from "./Generating.ts"
@@ -34,6 +34,7 @@ export const messages = Effect.gen(function*() {
       tenant: record.tenant,
       session: record.session,
       randomSeed: randomSeed(),
+      ...samplingOf(model),
       served: model
     })
   )

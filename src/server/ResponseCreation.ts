@@ -9,7 +9,7 @@ import { ResponseStream } from "../dialect/OpenAiResponsesStream.ts"
 import type { Fields } from "../dialect/OpenAiResponsesTools.ts"
 import type { WireObject } from "../dialect/WireRequest.ts"
 import type { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
-import { ServedModel } from "../domain/ServedModel.ts"
+import { samplingOf, ServedModel } from "../domain/ServedModel.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 import type { ResponseStore, StoredResponse } from "./ResponseStore.ts"
 import { randomSeed } from "./Seed.ts"
@@ -54,7 +54,8 @@ export const decode = (
   stored: OpenAiResponses.StoredConversations
 ): Effect.Effect<
   Result.Result<OpenAiResponses.DecodedResponses, OpenAiResponses.PreviousNotFound>,
-  InvalidRequest | UnsupportedFeature
+  InvalidRequest | UnsupportedFeature,
+  ServedModel
 > =>
   Effect.gen(function*() {
     const record = yield* RequestRecord
@@ -64,6 +65,7 @@ export const decode = (
       tenant: record.tenant,
       session: record.session,
       randomSeed: randomSeed(),
+      ...samplingOf(yield* ServedModel),
       stored
     })
     if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)

@@ -3,7 +3,7 @@ import { HttpServerResponse } from "effect/http"
 import type { AppliedTemplate, DetokenizeResponse, Props, RenderedChat, TokenizeResponse } from "../../schema/mashbox/Utilities.ts"
 import * as Utilities from "../dialect/Utilities.ts"
 import { InvalidRequest, ModelNotFound } from "../domain/Errors.ts"
-import { greedy } from "../domain/Sampling.ts"
+import { greedyDefaults } from "../domain/Sampling.ts"
 import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Generation } from "../generation/Generation.ts"
@@ -90,20 +90,21 @@ export const renderChat = Effect.gen(function*() {
 /** `GET /props`. */
 export const props = Effect.gen(function*() {
   const model = yield* ServedModel
+  const { samplingDefaults = greedyDefaults } = model
   const { prompts } = yield* Generation
   const status = yield* (yield* Engine).status
   const answer: Props = {
     default_generation_settings: {
       n_ctx: yield* contextLength,
       params: {
-        temperature: greedy.temperature,
-        top_k: greedy.topK,
-        top_p: greedy.topP,
-        min_p: greedy.minP,
-        repeat_penalty: greedy.repetitionPenalty,
-        repeat_last_n: greedy.repetitionWindow,
-        frequency_penalty: greedy.frequencyPenalty,
-        presence_penalty: greedy.presencePenalty,
+        temperature: samplingDefaults.temperature,
+        top_k: samplingDefaults.topK,
+        top_p: samplingDefaults.topP,
+        min_p: samplingDefaults.minP,
+        repeat_penalty: samplingDefaults.repetitionPenalty,
+        repeat_last_n: samplingDefaults.repetitionWindow,
+        frequency_penalty: samplingDefaults.frequencyPenalty,
+        presence_penalty: samplingDefaults.presencePenalty,
         n_predict: -1,
         stream: false
       }

@@ -22,6 +22,8 @@ describe("Settings.resolve", () => {
         apiKey: undefined,
         corsOrigins: [],
         aliases: [],
+        sampling: "greedy",
+        models: undefined,
         websocket: false
       })
     }))

@@ -9,28 +9,59 @@
 
 namespace mashbox::model {
 
-Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Model::~Model() = default;
+namespace {
 
-Result<std::shared_ptr<const Model>> Model::load(const LoadOptions& options) {
-  auto file = gguf::File::open(options.path);
+/// A file of which everything but the weights' values has been checked.
+struct Checked {
+  gguf::File file;
+  Config config;
+  Tensors tensors; ///< point into the file
+};
+
+Result<Checked> check(const std::string& path) {
+  auto file = gguf::File::open(path);
   if (!file) return file.error();
   if (auto checked = gguf::checkVocabulary(*file); !checked) return checked.error();
   auto config = readConfig(*file);
   if (!config) return config.error();
   auto tensors = bindTensors(*file, *config);
   if (!tensors) return tensors.error();
+  return Checked{std::move(*file), std::move(*config), std::move(*tensors)};
+}
 
-  readPages(file->tensors(), options.threads, options.onProgress);
-  auto device = cpu::createDevice(options.isa, options.threads);
-  auto weights = placeWeights(*tensors, *device);
-  if (!weights) return weights.error();
-  const std::vector<float> factors = tensors->ropeFactors ? vectorValues(*tensors->ropeFactors) : std::vector<float>();
+std::vector<Rotation> rotationsOf(const Checked& checked) {
+  const std::vector<float> factors = checked.tensors.ropeFactors ? vectorValues(*checked.tensors.ropeFactors) : std::vector<float>();
   std::vector<Rotation> rotations;
-  for (const Rope& rope : config->ropes) rotations.push_back(rotationOf(rope, factors));
-  auto impl = std::make_unique<Impl>(Impl{std::move(*file), std::move(*config), std::move(rotations), std::move(device), std::move(*weights),
-                                          findExpertPaths(*tensors, options.isa)});
+  for (const Rope& rope : checked.config.ropes) rotations.push_back(rotationOf(rope, factors));
+  return rotations;
+}
+
+} // namespace
+
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::~Model() = default;
+
+Result<std::shared_ptr<const Model>> Model::load(const LoadOptions& options) {
+  auto checked = check(options.path);
+  if (!checked) return checked.error();
+  readPages(checked->file.tensors(), options.threads, options.onProgress);
+  auto device = cpu::createDevice(options.isa, options.threads);
+  auto weights = placeWeights(checked->tensors, *device);
+  if (!weights) return weights.error();
+  auto rotations = rotationsOf(*checked);
+  auto paths = findExpertPaths(checked->tensors, options.isa);
+  auto impl = std::make_unique<Impl>(Impl{std::move(checked->file), std::move(checked->config), std::move(rotations), std::move(device), std::move(*weights),
+                                          std::move(paths)});
   return std::shared_ptr<const Model>(new Model(std::move(impl)));
+}
+
+Result<Inspection> Model::inspect(const std::string& path, const ContextOptions& options) {
+  auto checked = check(path);
+  if (!checked) return checked.error();
+  auto rotations = rotationsOf(*checked);
+  const Model model(std::make_unique<Impl>(Impl{std::move(checked->file), std::move(checked->config), std::move(rotations), cpu::createDevice(cpu::detectIsa(), 1), {}, {}}));
+  const Config& config = model.config();
+  return Inspection{config.architecture, static_cast<uint32_t>(config.layers.size()), config.vocabulary, config.contextLength, model.plan(options)};
 }
 
 const Config& Model::config() const { return impl_->config; }

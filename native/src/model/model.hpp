@@ -41,6 +41,13 @@ struct MemoryPlan {
   uint32_t largestSlots = 0;   ///< the most slots that would fit with this context
 };
 
+/// What a model is and would take, found without reading its weights.
+struct Inspection {
+  std::string architecture;
+  uint32_t layers, vocabulary, trainedContext;
+  MemoryPlan plan;
+};
+
 enum class Logits { None, Last, All };
 
 /// New tokens of one sequence, to be run at positions [sequence->length(), …).
@@ -54,6 +61,8 @@ struct Segment {
 class Model {
 public:
   static Result<std::shared_ptr<const Model>> load(const LoadOptions& options);
+  /// Everything that `load` checks before it reads the weights' values, and the plan for a context that need not fit.
+  static Result<Inspection> inspect(const std::string& path, const ContextOptions& options);
   ~Model();
   const Config& config() const;
   const ExpertPaths& expertPaths() const;

@@ -105,7 +105,7 @@ describe("a model", () => {
     const model = readOk("models/mashbox-demo.gguf")
     const { vocabulary } = model
     assert.deepEqual(
-      { ...model, vocabulary: undefined, chatTemplate: undefined },
+      { ...model, vocabulary: undefined, chatTemplate: undefined, tensors: model.tensors.length },
       {
         path: "models/mashbox-demo.gguf",
         id: "mashbox-demo",
@@ -115,9 +115,13 @@ describe("a model", () => {
         parameters: model.parameters,
         contextLength: 131_072,
         vocabulary: undefined,
-        chatTemplate: undefined
+        chatTemplate: undefined,
+        sampling: {},
+        parts: 1,
+        tensors: 68
       }
     )
+    assert.deepInclude(model.tensors, { name: "blk.5.attn_norm.weight", type: "F32", elements: 256, bytes: 1024 })
     assert.approximately(model.parameters, 5.8e6, 0.1e6)
     assert.isBelow(model.tensorBytes, model.fileBytes)
     assert.isAbove(model.tensorBytes, model.parameters)

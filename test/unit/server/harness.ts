@@ -4,7 +4,7 @@ import { ChatCompletion } from "../../../schema/openai/Chat.ts"
 import { ErrorBody } from "../../../schema/openai/Common.ts"
 import { Auth } from "../../../src/auth/Auth.ts"
 import { TemplateError } from "../../../src/domain/Errors.ts"
-import { ServedModel } from "../../../src/domain/ServedModel.ts"
+import { ServedModel, type ServedModelValue } from "../../../src/domain/ServedModel.ts"
 import { layerScripted, type Script, ScriptedEngine } from "../../../src/engine/EngineScripted.ts"
 import { Admission, type AdmissionOptions } from "../../../src/generation/Admission.ts"
 import { Generation } from "../../../src/generation/Generation.ts"
@@ -64,6 +64,8 @@ export const settings: SettingsValue = {
   apiKey: undefined,
   corsOrigins: [],
   aliases: [],
+  sampling: "greedy",
+  models: undefined,
   websocket: false
 }
 
@@ -79,7 +81,7 @@ export const limits: LimitsValue = {
   drainMs: 10_000
 }
 
-export const layerServedModel = (aliases: ReadonlyArray<string> = [], prefixCache = false) =>
+export const layerServedModel = (aliases: ReadonlyArray<string> = [], prefixCache = false, more: Partial<ServedModelValue> = {}) =>
   Layer.succeed(ServedModel, {
     id: "demo/model",
     aliases,
@@ -89,7 +91,8 @@ export const layerServedModel = (aliases: ReadonlyArray<string> = [], prefixCach
     parameters: 2_000_000_000,
     slots: 4,
     cacheRamMib: 16,
-    prefixCache
+    prefixCache,
+    ...more
   })
 
 export interface HarnessOptions {
@@ -103,6 +106,7 @@ export interface HarnessOptions {
   readonly prefixCache?: boolean
   /** Token of a text, where it is one. */
   readonly tokenId?: (text: string) => number | undefined
+  readonly served?: Partial<ServedModelValue>
 }
 
 export interface Harness {
@@ -129,7 +133,7 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
           layerScripted(options.script),
           layerTokenizer(options.decode, options.tokenId),
           layerTemplate,
-          layerServedModel(value.aliases, options.prefixCache),
+          layerServedModel(value.aliases, options.prefixCache, options.served),
           Auth.layer,
           Admission.layerOptions({ slots: value.slots, maxWaitingPerTenant: 32, maxWaiting: 256, ...options.admission })
         )
