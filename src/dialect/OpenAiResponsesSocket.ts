@@ -67,8 +67,8 @@ export const previousNotFound: SocketRefusal = refusal({
 
 const decodeEnvelope = decoder(Wire.ResponseCreate)
 
-/** Fields that every response of a socket answers alike. */
-const transportFields: ReadonlySet<string> = new Set(["type", "stream_id", "generate", "stream"])
+/** Fields that a message has beside those of a request. */
+const envelopeFields: ReadonlySet<string> = new Set(Object.keys(Wire.ResponseCreate.fields))
 
 /** The lane that a message names, where it names one as it should. */
 export const laneOf = ({ fields }: WireObject): Result.Result<string | undefined, SocketRefusal> => {
@@ -103,7 +103,7 @@ export const readCreate = (
     lane,
     generate: generate ?? true,
     traceparent: traceparentOf(wire),
-    wire: { fields: Object.fromEntries(Object.entries(wire.fields).filter(([name]) => !transportFields.has(name))) }
+    wire: { fields: Object.fromEntries(Object.entries(wire.fields).filter(([name]) => !envelopeFields.has(name))) }
   }))
 }
 

@@ -5,6 +5,7 @@ import { generate, mutate } from "../../support/JsonGenerator.ts"
 import { holds, type Node } from "../../support/JsonSchema.ts"
 import type { Document } from "../../support/OpenApiFacts.ts"
 import { random } from "../../support/Random.ts"
+import { SocketClient } from "../../support/SocketClient.ts"
 import { harness, tokensOf } from "../server/harness.ts"
 
 const document: Document = JSON.parse(readFileSync(new URL("../../../schema/openapi.json", import.meta.url), "utf8"))
@@ -106,6 +107,34 @@ describe("a request is accepted where openapi.json allows it, and is a 400 where
         assert.isAtLeast(counts.refused, 50, JSON.stringify(counts))
       }), 60_000)
   }
+
+  it.live("a message over WebSocket", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script: { answer: () => ({ tokens: [...tokensOf("ok"), 3] }) }, settings: { websocket: true } })
+      const parts = ["ResponseCreate", "ResponsesRequest"].map((name) => ({ $ref: `#/components/schemas/${name}` }))
+      const next = random(99)
+      const counts = { accepted: 0, refused: 0, ruled: 0 }
+      let client = yield* Effect.promise(() => SocketClient.open(server.url))
+      for (let request = 0; request < requests; request++) {
+        // A connection has 32 names of streams.
+        if (request % 30 === 29) {
+          yield* Effect.promise(() => client.close())
+          client = yield* Effect.promise(() => SocketClient.open(server.url))
+        }
+        let body: unknown = Object.assign({}, ...parts.map((schema) => requestOf(schema, next, 0)))
+        for (let count = 0; count < request % 3; count++) body = mutate(body, next)
+        if (!isObject(body)) continue
+        client.send(JSON.stringify(body))
+        const last = (yield* Effect.promise(() => client.answer())).at(-1)
+        const [status, text] = last?.type === "error" && "error" in last
+          ? [last.error.code === "previous_response_not_found" ? 404 : last.status, JSON.stringify(last)]
+          : [200, ""]
+        counts[check({ allOf: parts }, body, status, text)]++
+      }
+      yield* Effect.promise(() => client.close())
+      assert.isAtLeast(counts.accepted, 50, JSON.stringify(counts))
+      assert.isAtLeast(counts.refused, 50, JSON.stringify(counts))
+    }), 60_000)
 
   it("every rule is met", () => assert.deepStrictEqual(rules.map(([rule]) => rule).filter((rule) => !met.has(rule)), []))
 })
