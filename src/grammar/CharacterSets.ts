@@ -22,18 +22,23 @@ export const spaces = CodePoints.of(
 /** What `.` passes over in ECMA-262. */
 export const lineTerminators = CodePoints.of([0x0a, 0x0a], [0x0d, 0x0d], [0x2028, 0x2029])
 
+/** Where Unicode has anything: planes 0 to 3, the tags and variation selectors, and the last two code points of a plane, which are none. */
+const inhabited = CodePoints.of([0, 0x3ffff], [0xe0000, 0xe0fff], [0xefffe, 0xf0000], [0xffffe, 0x100000], [0x10fffe, 0x10ffff])
+
+/** What lies between is all alike: unassigned, or for private use. Each run is judged by its first code point. */
+const alike = CodePoints.complement(inhabited)
+
 let everyCharacter: string | undefined
 
-/** All scalar values in order, in one text. */
+/** The inhabited characters in order, and the first of each run of those that are alike. */
 const alphabet = (): string => {
   if (everyCharacter !== undefined) return everyCharacter
+  const points: Array<number> = []
+  for (const [first, last] of inhabited) for (let point = first; point <= last; point++) points.push(point)
+  for (const [first] of alike) points.push(first)
+  points.sort((a, b) => a - b)
   const parts: Array<string> = []
-  for (let start = 0; start <= 0x10ffff; start += 0x1000) {
-    if (start >= 0xd800 && start <= 0xdfff) continue
-    const points: Array<number> = []
-    for (let point = start; point < start + 0x1000; point++) if (point < 0xd800 || point > 0xdfff) points.push(point)
-    parts.push(String.fromCodePoint(...points))
-  }
+  for (let start = 0; start < points.length; start += 0x1000) parts.push(String.fromCodePoint(...points.slice(start, start + 0x1000)))
   everyCharacter = parts.join("")
   return everyCharacter
 }
@@ -51,7 +56,8 @@ export const unicodeProperty = (expression: string): CodePoints.CodePoints | und
       const [first, last] = [run.codePointAt(0) ?? 0, run.codePointAt(lastIndex(run)) ?? 0]
       ranges.push([first, last])
     }
-    points = CodePoints.of(...ranges)
+    const found = CodePoints.of(...ranges)
+    points = CodePoints.union(CodePoints.intersection(found, inhabited), ...alike.map((run) => CodePoints.has(found, run[0]) ? [run] : []))
   } catch {
     points = undefined
   }

@@ -1,3 +1,4 @@
+import type { Budget } from "./Budget.ts"
 import * as CodePoints from "./CodePoints.ts"
 import * as Regular from "./Regular.ts"
 
@@ -35,8 +36,18 @@ export const derivative = (language: Language, point: number): Language => {
   }
 }
 
+const keys = new WeakMap<Language, string>()
+
 /** Structural identity, so that equal states are met again. */
 export const keyOf = (language: Language): string => {
+  const known = keys.get(language)
+  if (known !== undefined) return known
+  const key = describe(language)
+  keys.set(language, key)
+  return key
+}
+
+const describe = (language: Language): string => {
   switch (language._tag) {
     case "Text":
       return JSON.stringify(language.text)
@@ -62,13 +73,14 @@ const distinct = (items: ReadonlyArray<Language>): Language => {
 }
 
 /** States, and characters of their keys, after which a search gives up. */
-const mostStates = 2000
+const mostStates = 500
 const mostKeyCharacters = 400_000
 
 /** Whether a text is in the language. */
-export const matches = (language: Language, text: string): boolean => {
+export const matches = (language: Language, text: string, budget?: Budget): boolean => {
   let state = language
   for (const character of text) {
+    budget?.check()
     state = derivative(state, character.codePointAt(0) ?? 0)
     if (Regular.isNever(state)) return false
   }
@@ -108,11 +120,12 @@ export const representatives = (language: Language): ReadonlyArray<number> => {
 }
 
 /** Whether no text is in the language: "unknown" where the search for one takes too long. */
-export const isNever = (language: Language): boolean | "unknown" => {
+export const isNever = (language: Language, budget?: Budget): boolean | "unknown" => {
   const seen = new Set([keyOf(language)])
   const queue = [language]
   let keyCharacters = 0
   for (const state of queue) {
+    budget?.check()
     if (Regular.isNullable(state)) return false
     for (const point of representatives(state)) {
       const next = derivative(state, point)

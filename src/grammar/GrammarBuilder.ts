@@ -43,8 +43,8 @@ export class GrammarBuilder {
   }
 
   /** The rules from which some text can be derived. */
-  #productive(): ReadonlySet<string> {
-    const productive = new Set<string>()
+  #productive(): Productive {
+    const productive = new Productive()
     const users = new Map<string, Set<string>>()
     for (const [name, node] of this.#rules) {
       for (const reference of references(node)) {
@@ -58,7 +58,7 @@ export class GrammarBuilder {
     for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
       waiting.delete(name)
       const node = this.#rules.get(name)
-      if (node === undefined || productive.has(name) || !derives(node, productive)) continue
+      if (node === undefined || productive.has(name) || !productive.derives(node)) continue
       productive.add(name)
       for (const user of users.get(name) ?? []) {
         if (!productive.has(user) && !waiting.has(user)) {
@@ -104,46 +104,67 @@ const childrenOf = (node: Ir.Node): ReadonlyArray<Ir.Node> => {
   }
 }
 
-/** Whether a node derives some text, given the rules that do. */
-const derives = (node: Ir.Node, productive: ReadonlySet<string>): boolean => {
-  switch (node.kind) {
-    case "class":
-      return node.negated === true || node.ranges.length > 0
-    case "sequence":
-    case "and":
-      return node.items.every((item) => derives(item, productive))
-    case "choice":
-      return node.items.some((item) => derives(item, productive))
-    case "repeat":
-      return node.min === 0 || derives(node.item, productive)
-    case "rule":
-      return productive.has(node.name)
-    case "lexeme":
-      return derives(node.item, productive)
-    case "permutation": {
-      if (node.items.some((item) => item.required === true && !derives(item.node, productive))) return false
-      const own = node.items.filter((item) => derives(item.node, productive))
-      const most = own.some((item) => item.many === true) ? Infinity : own.length
-      return (node.min ?? 0) <= Math.min(most, node.max ?? Infinity) &&
-        own.filter((item) => item.required === true).length <= (node.max ?? Infinity)
+/** The rules that derive some text, as far as they are known. */
+class Productive {
+  readonly #rules = new Set<string>()
+  /** Nodes that were seen to derive a text: they still do when more rules are known. */
+  readonly #nodes = new Set<Ir.Node>()
+
+  has(rule: string): boolean {
+    return this.#rules.has(rule)
+  }
+
+  add(rule: string): void {
+    this.#rules.add(rule)
+  }
+
+  derives(node: Ir.Node): boolean {
+    if (this.#nodes.has(node)) return true
+    const derives = this.#look(node)
+    if (derives) this.#nodes.add(node)
+    return derives
+  }
+
+  #look(node: Ir.Node): boolean {
+    switch (node.kind) {
+      case "class":
+        return node.negated === true || node.ranges.length > 0
+      case "sequence":
+      case "and":
+        return node.items.every((item) => this.derives(item))
+      case "choice":
+        return node.items.some((item) => this.derives(item))
+      case "repeat":
+        return node.min === 0 || this.derives(node.item)
+      case "rule":
+        return this.#rules.has(node.name)
+      case "lexeme":
+        return this.derives(node.item)
+      case "permutation": {
+        if (node.items.some((item) => item.required === true && !this.derives(item.node))) return false
+        const own = node.items.filter((item) => this.derives(item.node))
+        const most = own.some((item) => item.many === true) ? Infinity : own.length
+        return (node.min ?? 0) <= Math.min(most, node.max ?? Infinity) &&
+          own.filter((item) => item.required === true).length <= (node.max ?? Infinity)
+      }
+      default:
+        return true
     }
-    default:
-      return true
   }
 }
 
 /** Takes out what derives nothing; nodes that stay whole stay the same objects. */
 class Pruner {
-  readonly #productive: ReadonlySet<string>
+  readonly #productive: Productive
   readonly #made = new Map<Ir.Node, Ir.Node | undefined>()
 
-  constructor(productive: ReadonlySet<string>) {
+  constructor(productive: Productive) {
     this.#productive = productive
   }
 
   prune(node: Ir.Node): Ir.Node | undefined {
     if (this.#made.has(node)) return this.#made.get(node)
-    const kept = derives(node, this.#productive) ? this.#kept(node) : undefined
+    const kept = this.#productive.derives(node) ? this.#kept(node) : undefined
     this.#made.set(node, kept)
     return kept
   }

@@ -1,19 +1,10 @@
 import * as CodePoints from "./CodePoints.ts"
-import * as Derivatives from "./Derivatives.ts"
 import * as Regular from "./Regular.ts"
 
 type Language = Regular.Regular
 
 /** Digits of an integer that JSON's writers still write without an exponent. */
 export const mostDigits = 21
-
-/** Digits of a multiple: beyond, readers round the number and it is a multiple no more. */
-const mostMultipleDigits = 15
-
-/** Multiples that are written out one by one. */
-const mostListed = 512
-
-const mostStates = 4096
 
 export const digit: Language = Regular.characters(CodePoints.of([0x30, 0x39]))
 
@@ -53,92 +44,26 @@ export const natural = (low: bigint, high: bigint | undefined, digits: number = 
   return Regular.choice(branches)
 }
 
-const bounded = (value: bigint | undefined, sign: 1n | -1n): bigint | undefined =>
+/** A bound that texts of so many digits can meet. */
+export const bounded = (value: bigint | undefined, sign: 1n | -1n): bigint | undefined =>
   value !== undefined && sign * value >= 10n ** BigInt(mostDigits) ? undefined : value
 
-/** Rounds towards negative infinity. */
-const floorDivide = (a: bigint, b: bigint): bigint => a / b - (a % b !== 0n && a < 0n ? 1n : 0n)
+/** The magnitudes on both sides of 0 that a range has; the negative ones without 0. */
+export const sides = (low: bigint | undefined, high: bigint | undefined): ReadonlyArray<{
+  readonly negative: boolean
+  readonly from: bigint
+  readonly to: bigint | undefined
+}> => [
+  ...(high === undefined || high >= 0n ? [{ negative: false, from: low === undefined || low < 0n ? 0n : low, to: high }] : []),
+  ...(low === undefined || low < 0n
+    ? [{ negative: true, from: high === undefined || high >= 0n ? 1n : -high, to: low === undefined ? undefined : -low }]
+    : [])
+]
 
-/**
- * The canonical texts (no leading zeros, no `-0`) of the integers from `min` to `max` that are multiples of `multiple` ≥ 1. Without a bound,
- * an integer has up to `mostDigits` digits, and a multiple up to 15. Undefined: the automaton would be too large.
- */
-export const integers = (min: bigint | undefined, max: bigint | undefined, multiple: bigint): Language | undefined => {
-  const low = bounded(min, -1n)
-  const high = bounded(max, 1n)
-  if (multiple === 1n) return signed(low, high, (from, to) => natural(from, to))
-  const first = low === undefined ? undefined : -floorDivide(-low, multiple)
-  const last = high === undefined ? undefined : floorDivide(high, multiple)
-  if (first !== undefined && last !== undefined && last - first < mostListed) {
-    const texts: Array<Language> = []
-    for (let factor = first; factor <= last; factor++) texts.push(Regular.text((factor * multiple).toString()))
-    return Regular.choice(texts)
-  }
-  let zeros = 0
-  let odd = multiple
-  for (; odd % 10n === 0n; odd /= 10n) zeros++
-  const suffix = Regular.text("0".repeat(zeros))
-  const automaton = new Multiples(Number(odd))
-  const scaled = signed(
-    first === undefined ? undefined : first * odd,
-    last === undefined ? undefined : last * odd,
-    (from, to) =>
-      from === 0n
-        ? Regular.choice([Regular.text("0"), positive(automaton, 1n, to, zeros, suffix)])
-        : positive(automaton, from, to, zeros, suffix)
+/** The canonical texts (no leading zeros, no `-0`) of the integers from `min` to `max`; without a bound, of up to `mostDigits` digits. */
+export const integers = (min: bigint | undefined, max: bigint | undefined): Language =>
+  Regular.choice(
+    sides(bounded(min, -1n), bounded(max, 1n)).map(({ from, negative, to }) =>
+      Regular.sequence([...(negative ? [Regular.text("-")] : []), natural(from, to)])
+    )
   )
-  return automaton.tooLarge ? undefined : scaled
-}
-
-const positive = (automaton: Multiples, from: bigint, to: bigint | undefined, zeros: number, suffix: Language): Language =>
-  Regular.sequence([automaton.within(natural(from, to, Math.max(1, mostMultipleDigits - zeros))), suffix])
-
-const signed = (
-  low: bigint | undefined,
-  high: bigint | undefined,
-  magnitudes: (from: bigint, to: bigint | undefined) => Language
-): Language => {
-  const branches: Array<Language> = []
-  if (high === undefined || high >= 0n) {
-    branches.push(magnitudes(low === undefined || low < 0n ? 0n : low, high))
-  }
-  if (low === undefined || low < 0n) {
-    const from = high === undefined || high >= 0n ? 1n : -high
-    branches.push(Regular.sequence([Regular.text("-"), magnitudes(from, low === undefined ? undefined : -low)]))
-  }
-  return Regular.choice(branches)
-}
-
-/** Narrows digits to those of a multiple, by the remainder of what was read. */
-class Multiples {
-  readonly #divisor: number
-  readonly #states = new Map<string, Language>()
-  tooLarge = false
-
-  constructor(divisor: number) {
-    this.#divisor = divisor
-  }
-
-  within(digits: Language): Language {
-    return this.#divisor === 1 ? digits : this.#from(digits, 0)
-  }
-
-  #from(digits: Language, remainder: number): Language {
-    const key = `${remainder} ${Derivatives.keyOf(digits)}`
-    const known = this.#states.get(key)
-    if (known !== undefined) return known
-    if (this.#states.size >= mostStates) {
-      this.tooLarge = true
-      return Regular.never
-    }
-    const branches: Array<Language> = Regular.isNullable(digits) && remainder === 0 ? [Regular.empty] : []
-    for (let value = 0; value < 10 && !this.tooLarge; value++) {
-      const rest = Derivatives.derivative(digits, 0x30 + value)
-      if (Regular.isNever(rest)) continue
-      branches.push(Regular.sequence([Regular.text(String(value)), this.#from(rest, (remainder * 10 + value) % this.#divisor)]))
-    }
-    const state = Regular.choice(branches)
-    this.#states.set(key, state)
-    return state
-  }
-}

@@ -16,12 +16,16 @@ export interface PatternOptions {
   readonly dialect: "ecma" | "python"
   readonly ignoreCase?: boolean
   readonly dotAll?: boolean
+  /** Where the expression is a part of a larger text, whose ends it cannot see: anchors and lookaheads are refused. */
+  readonly embedded?: boolean
 }
 
 /** Reports what is wrong at an offset of the source. */
 export type Fail = (reason: Reason, message: string, offset: number) => never
 
 const deepestGroup = 200
+const mostCharacters = 20_000
+const mostAssertions = 64
 const mostRepetitions = 1_000_000
 
 const plain = (language: Regular.Regular): Pattern => ({ _tag: "Plain", language })
@@ -35,20 +39,24 @@ class Parser {
   readonly #source: string
   readonly #fail: Fail
   readonly #dialect: PatternOptions["dialect"]
+  readonly #embedded: boolean
   #ignoreCase: boolean
   #dotAll: boolean
   #at = 0
   #depth = 0
+  #assertions = 0
 
   constructor(source: string, options: PatternOptions, fail: Fail) {
     this.#source = source
     this.#fail = fail
     this.#dialect = options.dialect
+    this.#embedded = options.embedded ?? false
     this.#ignoreCase = options.ignoreCase ?? false
     this.#dotAll = options.dotAll ?? false
   }
 
   pattern(): Pattern {
+    if (this.#source.length > mostCharacters) this.#fail("TooLarge", `the expression is longer than ${mostCharacters} characters`, 0)
     const pattern = this.#choice()
     if (this.#at < this.#source.length) this.#invalid("a group ends that was not begun")
     return pattern
@@ -78,7 +86,20 @@ class Parser {
 
   #sequence(): Pattern {
     const items: Array<Pattern> = []
-    while (this.#at < this.#source.length && this.#source[this.#at] !== "|" && this.#source[this.#at] !== ")") items.push(this.#term())
+    let run: Array<Regular.Regular> = []
+    const endRun = (): void => {
+      if (run.length > 0) items.push(plain(Regular.sequence(run)))
+      run = []
+    }
+    while (this.#at < this.#source.length && this.#source[this.#at] !== "|" && this.#source[this.#at] !== ")") {
+      const term = this.#term()
+      if (term._tag === "Plain") run.push(term.language)
+      else {
+        endRun()
+        items.push(term)
+      }
+    }
+    endRun()
     return items.length === 1 && items[0] !== undefined ? items[0] : { _tag: "Sequence", items }
   }
 
@@ -118,9 +139,9 @@ class Parser {
     const character = this.#next()
     switch (character) {
       case "^":
-        return { _tag: "Start" }
+        return this.#assertion({ _tag: "Start" }, start)
       case "$":
-        return { _tag: "End" }
+        return this.#assertion({ _tag: "End" }, start)
       case ".":
         return plain(Regular.characters(this.#dot()))
       case "(":
@@ -176,7 +197,15 @@ class Parser {
     if (!this.#take(")")) this.#invalid("a group is not closed", start)
     this.#ignoreCase = ignoreCase
     this.#dotAll = dotAll
-    return look === undefined ? item : { _tag: "Look", item, negative: look.negative }
+    return look === undefined ? item : this.#assertion({ _tag: "Look", item, negative: look.negative }, start)
+  }
+
+  #assertion(pattern: Pattern, start: number): Pattern {
+    if (this.#embedded) this.#unsupported(pattern._tag === "Look" ? "a lookahead in a terminal" : "an anchor in a terminal", start)
+    if (++this.#assertions > mostAssertions) {
+      this.#fail("TooLarge", `the expression has more than ${mostAssertions} anchors and lookaheads`, start)
+    }
+    return pattern
   }
 
   #groupName(): void {
@@ -208,7 +237,7 @@ class Parser {
     if ((kind >= "1" && kind <= "9") || kind === "k") return this.#unsupported(`the backreference \\${kind}`, start)
     if (this.#dialect === "python" && (kind === "A" || kind === "Z" || kind === "z")) {
       this.#at++
-      return { _tag: kind === "A" ? "Start" : "End" }
+      return this.#assertion({ _tag: kind === "A" ? "Start" : "End" }, start)
     }
     return plain(Regular.characters(this.#folded(this.#escaped(start))))
   }

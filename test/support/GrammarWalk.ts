@@ -143,17 +143,27 @@ export class GrammarWalk {
     let text = ""
     for (;;) {
       const ends = Regular.isNullable(state)
-      const steps = Derivatives.representatives(state).flatMap((point) => {
-        const next = Derivatives.derivative(state, point)
-        return Regular.isNever(next) || this.#isDead(next) ? [] : [[point, next] as const]
-      })
-      if (ends && (steps.length === 0 || this.#isLong() || this.#next() < 0.15)) return text
-      const step = steps[this.#index(steps.length)]
-      if (step === undefined) throw new Error("a dead end in a regular language")
+      if (ends && (this.#isLong() || this.#next() < 0.15)) return text
+      const step = this.#step(state)
+      if (step === undefined) {
+        if (ends) return text
+        throw new Error("a dead end in a regular language")
+      }
       text += this.#emit(String.fromCodePoint(step[0]))
       state = step[1]
       if (text.length > 5000) throw new Error("a regular language that does not end")
     }
+  }
+
+  /** A random character that leads on, with what may follow it. */
+  #step(state: Regular.Regular): readonly [number, Regular.Regular] | undefined {
+    const points = [...Derivatives.representatives(state)]
+    while (points.length > 0) {
+      const [point = 0] = points.splice(this.#index(points.length), 1)
+      const next = Derivatives.derivative(state, point)
+      if (!Regular.isNever(next) && !this.#isDead(next)) return [point, next]
+    }
+    return undefined
   }
 
   #isDead(language: Regular.Regular): boolean {

@@ -34,6 +34,9 @@ const refused: Readonly<Record<string, string>> = {
 /** In-place applicators: what they evaluate, an `unevaluated…` keyword beside them would have to know. */
 const applicators = ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependencies"]
 
+/** Larger than anything that is ever generated: as an upper limit, it is none. */
+const mostCount = 1_000_000_000
+
 /** Reads what one schema itself says, its applicators aside. */
 export class Keywords {
   readonly #document: SchemaDocument
@@ -76,9 +79,11 @@ export class Keywords {
   #count(place: Place, schema: Raw, keyword: string, absent: number): number {
     const value = schema[keyword]
     if (value === undefined) return absent
-    return typeof value === "number" && Number.isInteger(value) && value >= 0
-      ? value
-      : fail("Invalid", place, [keyword], "must be an integer of at least 0")
+    if (typeof value !== "number" || !Number.isInteger(value) || value < 0) {
+      return fail("Invalid", place, [keyword], "must be an integer of at least 0")
+    }
+    if (value <= mostCount) return value
+    return absent === Infinity ? absent : fail("TooLarge", place, [keyword], `must be at most ${mostCount}`)
   }
 
   #finite(place: Place, schema: Raw, keyword: string): number | undefined {
@@ -151,7 +156,7 @@ export class Keywords {
       if (range === undefined) languages.push(stringFormat(format) ?? this.#unknownFormat(place, format))
       else if (typed) {
         languages.push(
-          integers(BigInt(range[0]), BigInt(range[1]) - (range[1] >= 2 ** 63 ? 1n : 0n), 1n) ?? this.#unknownFormat(place, format)
+          integers(BigInt(range[0]), BigInt(range[1]) - (range[1] >= 2 ** 63 ? 1n : 0n))
         )
       }
     }

@@ -31,6 +31,9 @@ const deepestApplicator = 150
 /** Arrays and objects in a value of `enum` or `const`. */
 const deepestValue = 200
 
+/** Characters of all values of one `enum`. */
+const mostValueCharacters = 1_000_000
+
 /** Levels that a proof of disjointness looks down. */
 const proofDepth = 3
 
@@ -82,8 +85,9 @@ export class SchemaCases {
       case "string": {
         if (typeof value !== "string") return false
         const { length } = [...value]
-        return length >= own.min && length <= own.max && own.languages.every((language) => Derivatives.matches(language, value)) &&
-          !own.excluded.some((language) => Derivatives.matches(language, value))
+        return length >= own.min && length <= own.max &&
+          own.languages.every((language) => Derivatives.matches(language, value, this.#budget)) &&
+          !own.excluded.some((language) => Derivatives.matches(language, value, this.#budget))
       }
       case "array":
         return Array.isArray(value) && value.length >= own.min && value.length <= own.max &&
@@ -179,10 +183,14 @@ export class SchemaCases {
 
   #values(place: Place, values: ReadonlyArray<unknown>, keyword: string): ReadonlyArray<unknown> {
     const byText = new Map<string, unknown>()
+    let characters = 0
     for (const [index, value] of values.entries()) {
       this.#budget.step()
       if (depthOf(value) > deepestValue) return fail("TooLarge", place, [keyword, index], `is nested deeper than ${deepestValue}`)
-      byText.set(canonical(value), value)
+      const text = canonical(value)
+      characters += text.length
+      if (characters > mostValueCharacters) return fail("TooLarge", place, [keyword], `has more than ${mostValueCharacters} characters`)
+      byText.set(text, value)
     }
     return [...byText.values()]
   }
@@ -242,18 +250,18 @@ export class SchemaCases {
       const texts = new Set(cases.flatMap((own) => own.type === "values" ? own.values.map(canonical) : []))
       for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
     }
-    const others = alternatives.map((cases) => cases.filter((own) => own.type !== "values"))
+    const those = (areValues: boolean) =>
+      alternatives.map((cases, index) => [index, cases.filter((own) => (own.type === "values") === areValues)] as const)
+        .filter(([, cases]) => cases.length > 0)
+    const [others, listed] = [those(false), those(true)]
     return this.#limited(
       this.#union(alternatives.map((cases, index) => {
         let left: Cases = cases.flatMap<Case>((own) =>
           own.type === "values" ? valuesCase(own.values.filter((value) => counts.get(canonical(value)) === 1)) : [own]
         )
-        for (const [other, rest] of others.entries()) if (other !== index) left = this.#without(place, "oneOf", left, rest)
-        const listed = left.filter((own) => own.type !== "values")
-        for (const [other, rest] of alternatives.entries()) {
-          const values = rest.filter((own) => own.type === "values")
-          if (other !== index && listed.length > 0 && values.length > 0) left = this.#without(place, "oneOf", left, values)
-        }
+        for (const [other, rest] of others) if (other !== index) left = this.#without(place, "oneOf", left, rest)
+        if (left.every((own) => own.type === "values")) return left
+        for (const [other, rest] of listed) if (other !== index) left = this.#without(place, "oneOf", left, rest)
         return left
       })),
       place
@@ -338,7 +346,7 @@ export class SchemaCases {
       case "number":
         return numberPossible(own)
       case "string":
-        return Derivatives.isNever(languageOf(own)) !== true
+        return Derivatives.isNever(languageOf(own), this.#budget) !== true
       case "array": {
         if (own.min > own.max) return false
         if (depth === 0) return true

@@ -1,3 +1,4 @@
+import type { Budget } from "../Budget.ts"
 import { GrammarError, type Reason } from "../GrammarError.ts"
 
 /** A schema where it stands in its document. */
@@ -37,12 +38,14 @@ const valueKeys: ReadonlySet<string> = new Set(["enum", "const", "default", "exa
 /** One JSON Schema document: its schemas by place, and what its references point to. */
 export class SchemaDocument {
   readonly root: Place
+  readonly #budget: Budget
   readonly #places = new Map<object, Place>()
   readonly #resources = new Map<string, Place>()
   #anchors: Map<string, Place> | undefined
   #count = 0
 
-  constructor(schema: unknown) {
+  constructor(schema: unknown, budget: Budget) {
+    this.#budget = budget
     this.root = this.#place(schema, undefined, "", defaultBase)
     if (!this.#resources.has(defaultBase)) this.#resources.set(defaultBase, this.root)
   }
@@ -59,6 +62,7 @@ export class SchemaDocument {
   }
 
   #place(schema: unknown, parent: Place | undefined, key: string, base: string): Place {
+    this.#budget.step()
     const own = isObject(schema) && typeof schema.$id === "string" && !schema.$id.startsWith("#") ? resolved(schema.$id, base) : undefined
     const place = { id: this.#count++, schema, parent, key, base: own === undefined ? base : withoutFragment(own) }
     if (typeof schema === "object" && schema !== null) this.#places.set(schema, place)

@@ -2,6 +2,7 @@ import type { Budget } from "../Budget.ts"
 import { numbers } from "../DecimalText.ts"
 import * as Derivatives from "../Derivatives.ts"
 import type { GrammarBuilder } from "../GrammarBuilder.ts"
+import { multiples } from "../IntegerMultiples.ts"
 import { integers, mostDigits } from "../IntegerText.ts"
 import * as Ir from "../Ir.ts"
 import type { JsonSchemaOptions } from "../JsonSchema.ts"
@@ -21,7 +22,7 @@ import {
   type StringCase
 } from "./SchemaCase.ts"
 import { elementGoal, goalOf, keyOf, propertyGoal, SchemaCases } from "./SchemaCases.ts"
-import { fail, pathOf, type Place, SchemaDocument } from "./SchemaDocument.ts"
+import { fail, type Place, SchemaDocument } from "./SchemaDocument.ts"
 
 /** `patternProperties` of one object: every combination of them has values of its own. */
 const mostPatterns = 5
@@ -50,7 +51,7 @@ export class SchemaGrammar {
     this.#builder = builder
     this.#budget = budget
     this.#options = options
-    this.#document = new SchemaDocument(schema)
+    this.#document = new SchemaDocument(schema, budget)
     this.#cases = new SchemaCases(this.#document, budget)
     this.#layout = options.layout ?? new JsonLayout(options.whitespace ?? "spaced")
   }
@@ -158,10 +159,9 @@ export class SchemaGrammar {
     }
     const { high, low } = integerBounds(own)
     const bound = (value: number) => Number.isFinite(value) ? BigInt(value) : undefined
-    const language = integers(bound(low), bound(high), multiple?.unit ?? 1n)
-    return language === undefined
-      ? fail("TooLarge", place, ["multipleOf"], "multiples of this number need too large an automaton")
-      : { kind: "lexeme", item: toNode(language) }
+    if (multiple === undefined || multiple.unit === 1n) return { kind: "lexeme", item: toNode(integers(bound(low), bound(high))) }
+    return multiples(bound(low), bound(high), multiple.unit, this.#builder) ??
+      fail("TooLarge", place, ["multipleOf"], "multiples of this number need too large an automaton")
   }
 
   #array(own: ArrayCase): Ir.Node {
@@ -318,7 +318,7 @@ export class SchemaGrammar {
         ...listed.filter((pattern) => !sources.has(pattern.source)).map((pattern) => Regular.not(pattern.language)),
         ...named
       ])
-      if (Regular.isNever(language) || (language._tag === "And" && Derivatives.isNever(language) === true)) continue
+      if (Regular.isNever(language) || (language._tag === "And" && Derivatives.isNever(language, this.#budget) === true)) continue
       found.push({ language, goal })
     }
     return found
@@ -340,7 +340,7 @@ const choiceOf = (nodes: ReadonlyArray<Ir.Node>): Ir.Node => {
 
 /** A rule's name tells where its schema stands, for those who read the grammar. */
 const nameOf = ([first]: Goal): string => {
-  if (first === undefined) return "json"
-  const path = pathOf(first)
-  return path === "" ? "schema" : path.slice(-60)
+  const keys: Array<string> = []
+  for (let at = first; at?.parent !== undefined && keys.length < 4; at = at.parent) keys.push(at.key.slice(0, 40))
+  return keys.length > 0 ? keys.toReversed().join(".") : first === undefined ? "json" : "schema"
 }

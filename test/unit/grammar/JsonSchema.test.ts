@@ -7,6 +7,8 @@ import { type Schema, valid } from "../../support/SchemaOracle.ts"
 const matcher = (schema: unknown, options: JsonSchemaOptions = { whitespace: "compact" }): GrammarMatcher =>
   new GrammarMatcher(Result.getOrThrow(compile(schema, options)))
 
+const conditional: unknown = JSON.parse("{\"then\":{\"required\":[\"x\"]}}")
+
 const date = (text: string) => JSON.stringify(text)
 
 /** Schema, JSON texts of values that satisfy it, and of values that do not. */
@@ -288,7 +290,7 @@ const cases: ReadonlyArray<readonly [name: string, schema: Schema, accepted: Rea
       required: ["kind"],
       additionalProperties: false,
       if: { properties: { kind: { const: "a" } } },
-      ...Object.fromEntries([["then", { required: ["x"] }]])
+      ...Object(conditional)
     },
     ["{\"kind\":\"a\",\"x\":1}", "{\"kind\":\"b\"}", "{\"kind\":\"b\",\"x\":1}"],
     ["{\"kind\":\"a\"}"]
