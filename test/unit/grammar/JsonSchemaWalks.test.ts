@@ -52,7 +52,6 @@ describe("random schemas", () => {
       assert.strictEqual(counts.walks, schemas * walks)
       assert.isAbove(counts.values, 2000)
       assert.isBelow(counts.refused, counts.compiled / 3)
-      console.log(counts)
     }
   )
 })
