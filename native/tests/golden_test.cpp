@@ -128,6 +128,10 @@ const std::vector<Family> Families = {
     {"qwen2moe", "experts, not normalised, shared expert with a gate"},
     {"qwen3", "head norms, heads wider than the model"},
     {"qwen3moe", "experts, normalised"},
+    {"qwen3next", "delta net with grouped heads, gated attention, experts"},
+    {"qwen35", "delta net, gated attention"},
+    {"qwen35-mtp", "a block for multi-token prediction behind the trunk"},
+    {"qwen35moe", "delta net, gated attention, experts"},
     {"smollm3", "layers without rope"},
 };
 

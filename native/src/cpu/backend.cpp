@@ -1,6 +1,7 @@
 #include "cpu/backend.hpp"
 
 #include "cpu/backend_attend.hpp"
+#include "cpu/backend_delta_net_layer.hpp"
 #include "cpu/backend_experts_layer.hpp"
 #include "cpu/backend_rows.hpp"
 #include "cpu/backend_weights.hpp"
@@ -39,6 +40,7 @@ public:
   uint64_t blockBytes(const model::BackendShape& shape) const override {
     return KvCache::blockBytes(Attender::cacheLayers(shape), shape.kvType == model::KvType::F16);
   }
+  uint64_t stateBytes(const model::BackendShape& shape) const override { return DeltaNetStates::stateBytes(DeltaNetLayers::shapesOf(shape)); }
   uint64_t availableMemory() const override { return cpu::availableMemory(); }
   Result<std::unique_ptr<model::Backend>> open(const model::BackendShape& shape) const override;
 
@@ -67,6 +69,7 @@ public:
   void begin(const model::Batch& batch) override {
     tokens_.assign(batch.tokens.begin(), batch.tokens.end());
     attender_.begin(batch.ranges);
+    if (deltaNet_) deltaNet_->begin(batch.ranges);
   }
 
   void embed(Weight table, float scale, Buffer out) override {
@@ -198,7 +201,15 @@ public:
                   buffer(call.in), buffer(call.out), call.add);
   }
 
-  void deltaNet(const model::DeltaNetCall&) override { std::abort(); }
+  void deltaNet(const model::DeltaNetCall& call) override {
+    project(call.rows, call.in, deltaNetProjections(call.weights, deltaNetBuffers_));
+    const auto& [mixed, gate, beta, alpha] = deltaNetBuffers_;
+    float* const out = buffer(call.out).write(size_t{call.deltaNet.valueHeads} * call.deltaNet.valueLength);
+    deltaNet_->run(call, weights_, {buffer(mixed).data(), buffer(gate).data(), buffer(beta).data(), buffer(alpha).data()}, out);
+  }
+
+  std::vector<std::byte> saveState(kv::StateId state, uint32_t length) const override { return deltaNet_ ? deltaNet_->states().save(state, length) : std::vector<std::byte>(); }
+  Result<uint32_t> loadState(std::span<const std::byte> bytes, kv::StateId state) override { return deltaNet_->states().load(bytes, state); }
 
   void selectRows(std::span<const uint32_t> rows, Buffer in, Buffer out) override {
     const Rows& from = buffer(in);
@@ -226,6 +237,22 @@ public:
     });
     for (size_t row = 0; row < rows; ++row) std::fill(out + row * width + tokens, out + (row + 1) * width, -std::numeric_limits<float>::infinity());
     return std::span<const float>(out, rows * width);
+  }
+
+  /// States and scratch memory of the delta net layers.
+  Result<void> prepareDeltaNet(const model::BackendShape& shape) {
+    auto layers = DeltaNetLayers::create(shape, kernels_, pool_);
+    if (!layers) return layers.error();
+    deltaNet_ = std::move(*layers);
+    if (!deltaNet_) return {};
+    const auto widths = DeltaNetLayers::widths(shape);
+    for (const auto& [id, width] : {std::pair{&deltaNetBuffers_.mixed, widths.mixed}, {&deltaNetBuffers_.gate, widths.gate},
+                                    {&deltaNetBuffers_.beta, widths.beta}, {&deltaNetBuffers_.alpha, widths.alpha}}) {
+      const auto allocated = allocate(width);
+      if (!allocated) return allocated.error();
+      *id = *allocated;
+    }
+    return {};
   }
 
   /// Scratch memory of the layers with experts.
@@ -294,6 +321,8 @@ private:
   const uint32_t batchRows_;
   ThreadPool pool_;
   Attender attender_;
+  std::optional<DeltaNetLayers> deltaNet_;
+  DeltaNetProjections<Buffer> deltaNetBuffers_;
   std::optional<ExpertRunner> experts_;
   Buffer routerLogits_{}, sharedLogits_{};
   std::vector<std::vector<float>> addTiles_; ///< one per worker
@@ -308,6 +337,7 @@ Result<std::unique_ptr<model::Backend>> CpuDevice::open(const model::BackendShap
   if (!cache) return cache.error();
   auto backend = std::make_unique<CpuBackend>(*this, shape, std::move(*cache), threads_);
   if (auto prepared = backend->prepareExperts(expertCapacity(shape)); !prepared) return prepared.error();
+  if (auto prepared = backend->prepareDeltaNet(shape); !prepared) return prepared.error();
   return std::unique_ptr<model::Backend>(std::move(backend));
 }
 

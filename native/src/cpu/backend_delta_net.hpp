@@ -46,6 +46,7 @@ public:
   static uint64_t scratchBytes(std::span<const model::DeltaNet> layers, uint32_t batchRows);
 
   DeltaNetStates& states() { return states_; }
+  const DeltaNetStates& states() const { return states_; }
   void begin(std::span<const model::RowRange> ranges);
   void run(const DeltaNetRows& rows);
 

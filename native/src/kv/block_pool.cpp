@@ -93,6 +93,12 @@ uint32_t Sequence::truncate(uint32_t length) {
   return length_;
 }
 
+void Sequence::spoil() {
+  if (!state_) return;
+  length_ = state_->spoil();
+  cutBlocks();
+}
+
 Sequence Sequence::fork(uint32_t length) const {
   Sequence copy(*pool_);
   length = length < length_ ? length : length_;

@@ -59,6 +59,9 @@ public:
   /// the nearest snapshot at the end of a block).
   Sequence fork(uint32_t length) const;
 
+  /// A step failed half way, perhaps with a part of it in the recurrent state: goes back to what is sure, as `truncate`.
+  void spoil();
+
   /// The recurrent state as it is now. Rejected without recurrent layers or tokens; OutOfMemory when all snapshots are in use.
   Result<Snapshot> snapshot() const;
   /// Takes a snapshot that `truncate` and `fork` may go back to.

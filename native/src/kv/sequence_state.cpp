@@ -20,7 +20,10 @@ void SequenceState::advance(uint32_t length) {
 
 uint32_t SequenceState::truncate(uint32_t length, uint32_t wanted) {
   while (!snapshots_.empty() && snapshots_.back().length() > wanted) snapshots_.pop_back();
-  if (wanted == length || (own_ && wanted >= floor_)) return wanted;
+  return wanted == length || (own_ && wanted >= floor_) ? wanted : spoil();
+}
+
+uint32_t SequenceState::spoil() {
   if (!snapshots_.empty()) {
     const Snapshot nearest = snapshots_.back();
     restore(nearest);

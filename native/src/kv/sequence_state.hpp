@@ -48,6 +48,8 @@ public:
   /// The greatest length up to `wanted`, which is at most `length`, that the sequence of `length` tokens can go back to: within the
   /// last chunk, at a snapshot, or 0. Later snapshots are forgotten.
   uint32_t truncate(uint32_t length, uint32_t wanted);
+  /// The state's content is lost: goes to the latest snapshot and returns its length, or 0.
+  uint32_t spoil();
   /// Of the state behind its `length` tokens, of which there is at least one.
   Result<Snapshot> snapshot(uint32_t length) const;
   /// `truncate` and `fork` may go back to it. It is one of this sequence's own tokens.

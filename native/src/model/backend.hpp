@@ -71,6 +71,7 @@ struct DeltaNetCall; ///< model/delta_net_weights.hpp
 struct BackendShape {
   uint32_t batchRows;
   uint32_t blocks; ///< of kv::BlockTokens tokens
+  uint32_t states; ///< recurrent states
   uint32_t width; ///< of the residual stream
   std::span<const LayerConfig> layers; ///< outlive the backend
   KvType kvType;
@@ -105,6 +106,11 @@ public:
   virtual void attend(const AttentionCall& call) = 0;
   virtual void experts(const ExpertsCall& call) = 0;
   virtual void deltaNet(const DeltaNetCall& call) = 0;
+  /// A recurrent state behind `length` tokens as bytes. Waits for the operations before.
+  virtual std::vector<std::byte> saveState(kv::StateId state, uint32_t length) const = 0;
+  /// The length of what `saveState` wrote. Invalid (damaged) or Inconsistent (of another model), naming "state"; the state's content is
+  /// of no use then.
+  virtual Result<uint32_t> loadState(std::span<const std::byte> bytes, kv::StateId state) = 0;
   /// out[i] = in[rows[i]], where `rows` rises; `in` may be `out`.
   virtual void selectRows(std::span<const uint32_t> rows, Buffer in, Buffer out) = 0;
   /// Host rows of the head's outputs, valid until the next call of `logits`. Each becomes softcap · tanh(x / softcap) unless that is
@@ -120,6 +126,8 @@ public:
   virtual Result<Weight> place(const gguf::Tensor& tensor) = 0;
   /// Bytes of one KV block over all layers.
   virtual uint64_t blockBytes(const BackendShape& shape) const = 0;
+  /// Bytes of one recurrent state over all layers; 0 without recurrent layers.
+  virtual uint64_t stateBytes(const BackendShape& shape) const = 0;
   /// Bytes of memory that the system can give this process now.
   virtual uint64_t availableMemory() const = 0;
   virtual Result<std::unique_ptr<Backend>> open(const BackendShape& shape) const = 0;

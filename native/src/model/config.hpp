@@ -5,6 +5,7 @@
 #include "model/delta_net.hpp"
 #include "model/experts.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -79,6 +80,7 @@ struct LayerConfig {
 struct Config {
   std::string architecture;
   std::vector<LayerConfig> layers; ///< the trunk, without blocks for multi-token prediction
+  uint32_t predictionBlocks = 0;   ///< for multi-token prediction; they follow the trunk, and the forward program does not run them
   uint32_t width = 0;              ///< of the residual stream
   uint32_t vocabulary = 0;         ///< logits per row: rows of token_embd
   uint32_t tokens = 0;             ///< ids that have a text, ≤ vocabulary; the logits of the others are −∞
@@ -91,6 +93,11 @@ struct Config {
   bool sandwichNorms = false;     ///< post_attention_norm and post_ffw_norm before each sum
   const char* feedForwardNorm = "ffn_norm"; ///< name of the norm before the feed-forward
   bool tied = false;              ///< the output head is token_embd
+
+  /// Sequences have a recurrent state besides their KV cache.
+  bool recurrent() const {
+    return std::any_of(layers.begin(), layers.end(), [](const LayerConfig& layer) { return layer.deltaNet.has_value(); });
+  }
 };
 
 /// Runs `change(attention, layer)` on every attention layer.

@@ -23,7 +23,8 @@ Result<void> checkOptions(const Config& config, const ContextOptions& options) {
 struct Context::Impl {
   Impl(std::shared_ptr<const Model> model, const ContextOptions& options, uint32_t contextLength, uint32_t blocks,
        std::unique_ptr<Backend> backend, Forward forward)
-      : model(std::move(model)), slots(options.slots), contextLength(contextLength), batchTokens(options.batchTokens), pool(blocks),
+      : model(std::move(model)), slots(options.slots), contextLength(contextLength), batchTokens(options.batchTokens),
+        pool(this->model->config().recurrent() ? kv::BlockPool(blocks, kv::StatePool(options.slots, options.snapshots)) : kv::BlockPool(blocks)),
         backend(std::move(backend)), forward(std::move(forward)) {}
 
   Result<void> check(std::span<const Segment> segments) const;
@@ -69,9 +70,25 @@ Result<std::span<const float>> Context::forward(std::span<const Segment> segment
   if (auto reserved = impl_->reserve(segments); !reserved) return reserved.error();
   impl_->layOut(segments);
   auto logits = impl_->forward.run({impl_->tokens, impl_->ranges}, impl_->wanted);
-  if (!logits) return logits.error();
+  if (!logits) {
+    for (const Segment& segment : segments) segment.sequence->spoil();
+    return logits.error();
+  }
   for (const Segment& segment : segments) segment.sequence->advance(static_cast<uint32_t>(segment.tokens.size()));
   return logits;
+}
+
+std::vector<std::byte> Context::saveState(const kv::Snapshot& snapshot) const { return impl_->backend->saveState(snapshot.state(), snapshot.length()); }
+
+Result<kv::Snapshot> Context::loadState(std::span<const std::byte> bytes) {
+  kv::StatePool* const states = impl_->pool.states();
+  if (!states) return rejected("state", "the model has no recurrent layers");
+  const auto id = states->acquire();
+  if (!id) return id.error();
+  const kv::StateHandle handle(*states, *id);
+  const auto length = impl_->backend->loadState(bytes, *id);
+  if (!length) return length.error();
+  return states->snapshot(*id, *length);
 }
 
 Result<void> Context::Impl::check(std::span<const Segment> segments) const {
@@ -108,7 +125,12 @@ void Context::Impl::layOut(std::span<const Segment> segments) {
   for (const Segment& segment : segments) {
     const auto first = static_cast<uint32_t>(tokens.size()), rows = static_cast<uint32_t>(segment.tokens.size());
     tokens.insert(tokens.end(), segment.tokens.begin(), segment.tokens.end());
-    ranges.push_back({first, rows, segment.sequence->length(), segment.sequence->blocks()});
+    RowRange range{first, rows, segment.sequence->length(), segment.sequence->blocks()};
+    if (const kv::SequenceState* state = segment.sequence->state()) {
+      range.state = state->id();
+      range.stateSource = state->source();
+    }
+    ranges.push_back(range);
     if (segment.logits == Logits::Last) wanted.push_back(first + rows - 1);
     for (uint32_t i = 0; segment.logits == Logits::All && i < rows; ++i) wanted.push_back(first + i);
   }

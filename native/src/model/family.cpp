@@ -21,6 +21,9 @@ constexpr Family Families[] = {
     {"qwen2moe", mapQwen2Moe},
     {"qwen3", mapQwen3},
     {"qwen3moe", mapQwen3Moe},
+    {"qwen3next", mapQwen3Next},
+    {"qwen35", mapQwen35},
+    {"qwen35moe", mapQwen35Moe},
     {"smollm3", mapSmollm3},
 };
 
@@ -33,6 +36,7 @@ uint32_t mapLayers(Keys& keys, uint32_t blocks, Config& config) {
   if (extra >= blocks) keys.fail(ErrorKind::Unsupported, "nextn_predict_layers", "all " + std::to_string(blocks) + " blocks are for multi-token prediction");
   const uint32_t layers = extra < blocks ? blocks - extra : 1;
   config.layers.resize(layers);
+  config.predictionBlocks = blocks - layers;
   return layers;
 }
 

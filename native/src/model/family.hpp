@@ -31,6 +31,9 @@ void mapLlama(Keys& keys, Config& config);
 void mapQwen2(Keys& keys, Config& config);
 void mapQwen2Moe(Keys& keys, Config& config);
 void mapQwen3(Keys& keys, Config& config);
+void mapQwen35(Keys& keys, Config& config);
+void mapQwen35Moe(Keys& keys, Config& config);
+void mapQwen3Next(Keys& keys, Config& config);
 void mapQwen3Moe(Keys& keys, Config& config);
 void mapSmollm3(Keys& keys, Config& config);
 

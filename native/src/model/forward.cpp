@@ -9,7 +9,7 @@ namespace {
 
 /// Widths of the buffers: the largest that any layer needs.
 struct Widths {
-  uint64_t query = 0, key = 0, value = 0, attentionGate = 0, mixed = 0, feedForward = 0, branch = 0, sides = 0, experts = 0, perLayer = 0, perLayerGate = 0;
+  uint64_t query = 0, key = 0, value = 0, attentionGate = 0, mixed = 0, feedForward = 0, branch = 0, sides = 0, experts = 0, deltaNet = 0, perLayer = 0, perLayerGate = 0;
 
   explicit Widths(const Config& config) {
     const auto atLeast = [](uint64_t& width, uint64_t needed) { width = std::max(width, needed); };
@@ -23,7 +23,12 @@ struct Widths {
         if (a->gate == OutputGate::SoftplusPerHead) atLeast(attentionGate, a->heads);
         if (a->gate == OutputGate::SoftplusPerElement) atLeast(attentionGate, out);
       }
-      if (const auto& d = layer.deltaNet) atLeast(mixed, uint64_t{d->valueHeads} * d->valueLength);
+      if (const auto& d = layer.deltaNet) {
+        const uint64_t values = uint64_t{d->valueHeads} * d->valueLength;
+        atLeast(mixed, values);
+        // The projections, and behind the convolution both vectors of every key head with their products within the chunk.
+        atLeast(deltaNet, d->convolutionWidth() + 3 * values + 3 * uint64_t{d->valueHeads} + 2 * uint64_t{d->keyHeads} * (d->keyLength + kv::StateChunk));
+      }
       atLeast(feedForward, layer.feedForward);
       if (layer.feedForward && layer.experts) atLeast(sides, config.width);
       // Every row once per expert that it uses, the hidden values with their gates, and the router's logits.
@@ -66,7 +71,7 @@ Result<Forward> Forward::create(const Config& config, const Weights& weights, Ba
 
 uint64_t Forward::valuesPerRow(const Config& config) {
   const Widths w(config);
-  return 2 * uint64_t{config.width} + w.query + w.key + w.value + w.attentionGate + w.mixed + 2 * w.feedForward + w.branch + 2 * w.sides + w.experts + w.perLayer +
+  return 2 * uint64_t{config.width} + w.query + w.key + w.value + w.attentionGate + w.mixed + 2 * w.feedForward + w.branch + 2 * w.sides + w.experts + w.deltaNet + w.perLayer +
          w.perLayerGate;
 }
 
@@ -109,7 +114,7 @@ void Forward::mix(uint32_t layer, uint32_t rows) {
   if (weights.attention)
     attention(layer, rows);
   else
-    backend_.deltaNet({*config_.layers[layer].deltaNet, *weights.deltaNet, layer, rows, normed_, mixed_});
+    backend_.deltaNet({*config_.layers[layer].deltaNet, *weights.deltaNet, layer, rows, config_.epsilon, normed_, mixed_});
 }
 
 void Forward::attention(uint32_t layer, uint32_t rows) {

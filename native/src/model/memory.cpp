@@ -24,7 +24,8 @@ std::string readable(uint64_t bytes) {
 
 uint64_t blocksFor(uint64_t tokens) { return (tokens + kv::BlockTokens - 1) / kv::BlockTokens; }
 
-MemoryPlan planMemory(const Config& config, const ContextOptions& options, uint64_t weights, uint64_t blockBytes, uint64_t available) {
+MemoryPlan planMemory(const Config& config, const ContextOptions& options, uint64_t weights, uint64_t blockBytes, uint64_t available,
+                      uint64_t stateBytes) {
   constexpr uint64_t MostBlocks = std::numeric_limits<uint32_t>::max();
   const uint64_t slots = std::max(1u, options.slots);
   MemoryPlan plan;
@@ -33,25 +34,28 @@ MemoryPlan planMemory(const Config& config, const ContextOptions& options, uint6
   // Every row once in float32 and once in 8 bits with its scales; one row of logits per slot.
   plan.scratch = Forward::valuesPerRow(config) * options.batchTokens * 11 / 2 + slots * config.vocabulary * sizeof(float);
 
-  const uint64_t fixed = plan.weights + plan.scratch;
+  const uint64_t fixed = plan.weights + plan.scratch + options.snapshots * stateBytes;
   const uint64_t left = usable(available) > fixed ? usable(available) - fixed : 0;
-  const uint64_t blocksLeft = std::min(left / blockBytes, MostBlocks);
+  const uint64_t stateless = left > slots * stateBytes ? left - slots * stateBytes : 0;
+  const uint64_t blocksLeft = std::min(stateless / blockBytes, MostBlocks);
+  plan.states = (slots + options.snapshots) * stateBytes;
   plan.largestContext = static_cast<uint32_t>(std::min<uint64_t>(config.contextLength, blocksLeft / slots * kv::BlockTokens));
   plan.contextLength = options.contextLength ? options.contextLength : std::min({config.contextLength, DefaultContext, plan.largestContext});
   const uint64_t blocksPerSlot = std::max<uint64_t>(1, blocksFor(plan.contextLength));
-  plan.largestSlots = static_cast<uint32_t>(blocksLeft / blocksPerSlot);
+  plan.largestSlots = static_cast<uint32_t>(std::min(left / (blocksPerSlot * blockBytes + stateBytes), MostBlocks / blocksPerSlot));
   plan.kvCache = slots * blocksPerSlot > MostBlocks ? std::numeric_limits<uint64_t>::max() : slots * blocksPerSlot * blockBytes;
   return plan;
 }
 
 bool fits(const MemoryPlan& plan) {
-  const uint64_t fixed = plan.weights + plan.scratch, most = usable(plan.available);
+  const uint64_t fixed = plan.weights + plan.scratch + plan.states, most = usable(plan.available);
   return plan.contextLength > 0 && fixed <= most && plan.kvCache <= most - fixed;
 }
 
 Error doesNotFit(const MemoryPlan& plan, const ContextOptions& options) {
   const std::string slots = std::to_string(options.slots) + (options.slots == 1 ? " slot" : " slots");
-  std::string message = "ctx: not enough memory: " + readable(plan.weights) + " of weights, " + readable(plan.scratch) + " of scratch and ";
+  std::string message = "ctx: not enough memory: " + readable(plan.weights) + " of weights, " + readable(plan.scratch) + " of scratch" +
+                        (plan.states ? ", " + readable(plan.states) + " of recurrent states" : "") + " and ";
   message += plan.contextLength ? readable(plan.kvCache) + " of KV cache (" + slots + " of ctx " + std::to_string(plan.contextLength) + ")" : "a KV cache";
   message += " against " + readable(plan.available) + " available, of which a tenth is left free; ";
   if (plan.largestContext == 0) {

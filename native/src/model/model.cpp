@@ -68,12 +68,13 @@ const Config& Model::config() const { return impl_->config; }
 const ExpertPaths& Model::expertPaths() const { return impl_->expertPaths; }
 
 BackendShape Model::Impl::shape(const ContextOptions& options, uint32_t blocks) const {
-  return {options.batchTokens, blocks, config.width, config.layers, options.kvType, rotations};
+  return {options.batchTokens, blocks, config.recurrent() ? options.slots + options.snapshots : 0, config.width, config.layers, options.kvType, rotations};
 }
 
 MemoryPlan Model::plan(const ContextOptions& options) const {
-  const uint64_t blockBytes = impl_->device->blockBytes(impl_->shape(options, 0));
-  return planMemory(impl_->config, options, impl_->file.tensorBytes(), blockBytes, impl_->device->availableMemory());
+  const BackendShape shape = impl_->shape(options, 0);
+  const Device& device = *impl_->device;
+  return planMemory(impl_->config, options, impl_->file.tensorBytes(), device.blockBytes(shape), device.availableMemory(), device.stateBytes(shape));
 }
 
 } // namespace mashbox::model

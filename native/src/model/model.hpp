@@ -30,11 +30,13 @@ struct ContextOptions {
   uint32_t contextLength = 0; ///< per slot; 0: the model's own, but at most 32768, lowered to what fits
   KvType kvType = KvType::F16;
   uint32_t batchTokens = 256; ///< most rows of one step
+  uint32_t snapshots = 0;     ///< of recurrent states, besides one state per slot
 };
 
 /// What loading would take, computed before anything is allocated.
 struct MemoryPlan {
   uint64_t weights = 0, kvCache = 0, scratch = 0; ///< bytes
+  uint64_t states = 0;                            ///< bytes of recurrent states
   uint64_t available = 0;                         ///< what the system can give now
   uint32_t contextLength = 0;
   uint32_t largestContext = 0; ///< the largest context per slot that would fit with these slots
@@ -91,6 +93,12 @@ public:
   /// V and advances them; the caller does not. Rejected (nothing has changed): no rows or more than `batchTokens`, a token out of range,
   /// past the context, a sequence twice, a write into a shared block. OutOfMemory: no free block; no sequence has advanced.
   Result<std::span<const float>> forward(std::span<const Segment> segments);
+
+  /// The bytes of a recurrent state, with a header that names its shape and length and a checksum.
+  std::vector<std::byte> saveState(const kv::Snapshot& snapshot) const;
+  /// The snapshot that `saveState` wrote. Invalid where the bytes are damaged, Inconsistent where they belong to a model of another shape
+  /// (both name "state"); Rejected without recurrent layers; OutOfMemory when all snapshots are in use.
+  Result<kv::Snapshot> loadState(std::span<const std::byte> bytes);
 
 private:
   struct Impl;
