@@ -11,6 +11,8 @@ const char* errorCode(ErrorKind kind) {
     case ErrorKind::Inconsistent: return "inconsistent";
     case ErrorKind::OutOfMemory: return "out_of_memory";
     case ErrorKind::Rejected: return "rejected";
+    case ErrorKind::TooComplex: return "too_complex";
+    case ErrorKind::DeadEnd: return "dead_end";
   }
   return "invalid";
 }

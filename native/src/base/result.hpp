@@ -16,6 +16,8 @@ enum class ErrorKind {
   Inconsistent, ///< parts contradict each other
   OutOfMemory,  ///< would not fit; computed before allocating, or refused by the system
   Rejected,     ///< a request that cannot run (too long, token out of range, unknown id)
+  TooComplex,   ///< a grammar that would cost more time or memory than one may
+  DeadEnd,      ///< an output that cannot go on within its grammar
 };
 
 /// The name of an error kind as JavaScript sees it, for example "truncated".
