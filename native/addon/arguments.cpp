@@ -65,6 +65,20 @@ public:
     return tokens;
   }
 
+  std::vector<std::byte> bytes(const char* name) const {
+    const Napi::Value value = get(name);
+    if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) throwInvalid(env(), name, "a Uint8Array");
+    const auto array = value.As<Napi::Uint8Array>();
+    const auto* data = reinterpret_cast<const std::byte*>(array.Data());
+    return {data, data + array.ElementLength()};
+  }
+
+  bool boolean(const char* name) const {
+    const Napi::Value value = get(name);
+    if (!value.IsBoolean()) throwInvalid(env(), name, "a boolean");
+    return value.As<Napi::Boolean>().Value();
+  }
+
   std::vector<int32_t> tokens(const char* name, size_t longest) const {
     const Napi::Value value = get(name);
     if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array) throwInvalid(env(), name, "an Int32Array");
@@ -163,6 +177,8 @@ sched::Request readRequest(const Napi::Value& request, const RequestLimits& limi
     .minTokens = fields.has("minTokens") ? fields.integer("minTokens", 0) : 0,
     .topLogprobs = fields.has("topLogprobs") ? std::optional(fields.integer("topLogprobs", 0, sample::MostTopLogprobs)) : std::nullopt,
     .limit = fields.has("limit") ? std::optional(readLimit(fields.get("limit"))) : std::nullopt,
+    .grammar = fields.has("grammar") ? fields.bytes("grammar") : std::vector<std::byte>(),
+    .jumpAhead = !fields.has("jumpAhead") || fields.boolean("jumpAhead"),
   };
 }
 

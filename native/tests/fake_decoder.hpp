@@ -28,6 +28,7 @@ class FakeDecoder : public Decoder {
 public:
   struct Options {
     uint32_t contextLength = 512, slots = 4, batchTokens = 64, blocks = 64;
+    std::vector<grammar::TokenText> texts{}; ///< none: not known
   };
 
   /// Shared with the test, because the scheduler owns the decoder.
@@ -47,6 +48,10 @@ public:
   uint32_t slots() const override { return options_.slots; }
   uint32_t batchTokens() const override { return options_.batchTokens; }
   kv::BlockPool& pool() override { return pool_; }
+  Result<std::vector<grammar::TokenText>> tokenTexts() const override {
+    if (options_.texts.empty()) return Decoder::tokenTexts();
+    return options_.texts;
+  }
 
   Result<std::span<const float>> forward(std::span<const model::Segment> segments) override {
     if (auto go = log_->before(count_++); !go) return go.error();

@@ -29,6 +29,12 @@ const engineDetails = (error: EngineError): Details => {
       return { status: 500, type: "api_error", message: "Server error: the engine ran out of memory." }
     case "WorkerLost":
       return { status: 500, type: "api_error", message: "Server error: the engine stopped while it worked on this request." }
+    case "DeadEnd":
+      return {
+        status: 500,
+        type: "api_error",
+        message: "Server error: no token of the model could continue within the format that the request asks for."
+      }
     case "Internal":
       return { status: 500, type: "api_error", message: "Server error: the engine failed on this request." }
   }

@@ -36,6 +36,13 @@ const engineDetails = (error: EngineError): Details => {
         message: "Server error: the engine stopped while it worked on this request.",
         code: "engine_lost"
       }
+    case "DeadEnd":
+      return {
+        status: 500,
+        type: "server_error",
+        message: "Server error: no token of the model could continue within the format that the request asks for.",
+        code: "format_dead_end"
+      }
     case "Internal":
       return { status: 500, type: "server_error", message: "Server error: the engine failed on this request.", code: "engine_failed" }
   }

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 
 /** The engine cannot serve: see `reason`. */
 export class EngineError extends Schema.TaggedError<EngineError>()("EngineError", {
-  reason: Schema.Literals(["WorkerLost", "LoadFailed", "OutOfMemory", "Rejected", "Internal"]),
+  reason: Schema.Literals(["WorkerLost", "LoadFailed", "OutOfMemory", "Rejected", "DeadEnd", "Internal"]),
   message: Schema.String,
   /** The native core's error kind, for example "truncated", where it is known. */
   code: Schema.optionalKey(Schema.String),

@@ -8,7 +8,8 @@ import { PacketReader, ProtocolError } from "./Packets.ts"
  * ```
  * command  u32 bytes of everything after this field · u32 kind · body
  * 1 load   UTF-8 JSON of `NativeLoadOptions`
- * 2 submit u32 JSON bytes · u32 stop tokens · JSON of the other fields of `NativeSubmit`, padded with spaces to 4 · i32 stop tokens · i32 prompt tokens
+ * 2 submit u32 JSON bytes · u32 stop tokens · u32 grammar bytes · JSON of the other fields of `NativeSubmit`, padded with spaces to 4 ·
+ *          i32 stop tokens · grammar, padded with zeros to 4 · i32 prompt tokens
  * 3 cancel u32 request id
  * 4 close
  * ```
@@ -45,7 +46,7 @@ export class CommandReader {
     const kind = bytes < 4 ? 0 : view.getUint32(start, true)
     const body = start + 4
     if (kind === Kind.load) this.handler.load(json<NativeLoadOptions>(view, body, end))
-    else if (kind === Kind.submit && bytes >= 12) this.handler.submit(readSubmit(view, body, end))
+    else if (kind === Kind.submit && bytes >= 16) this.handler.submit(readSubmit(view, body, end))
     else if (kind === Kind.cancel && bytes === 8) this.handler.cancel(view.getUint32(body, true))
     else if (kind === Kind.close && bytes === 4) this.handler.close()
     else throw new ProtocolError(`a command of kind ${kind} and ${bytes} bytes is unknown`)
@@ -53,16 +54,21 @@ export class CommandReader {
 }
 
 const readSubmit = (view: DataView, start: number, end: number): NativeSubmit => {
-  const header = start + 8
+  const header = start + 12
   const stops = header + view.getUint32(start, true)
-  const prompt = stops + 4 * view.getUint32(start + 4, true)
+  const grammar = stops + 4 * view.getUint32(start + 4, true)
+  const grammarBytes = view.getUint32(start + 8, true)
+  const prompt = grammar + padded(grammarBytes)
   if (prompt > end || (end - prompt) % 4 !== 0) throw new ProtocolError("the parts of a submit command do not fit its length")
   return {
-    ...json<Omit<NativeSubmit, "tokens" | "stopTokens">>(view, header, stops),
-    stopTokens: int32s(view, stops, prompt),
+    ...json<Omit<NativeSubmit, "tokens" | "stopTokens" | "grammar">>(view, header, stops),
+    stopTokens: int32s(view, stops, grammar),
+    ...(grammarBytes === 0 ? {} : { grammar: new Uint8Array(view.buffer, view.byteOffset + grammar, grammarBytes).slice() }),
     tokens: int32s(view, prompt, end)
   }
 }
+
+const padded = (bytes: number): number => Math.ceil(bytes / 4) * 4
 
 const decoder = new TextDecoder()
 
@@ -82,6 +88,7 @@ const int32s = (view: DataView, start: number, end: number): Int32Array => {
 }
 
 const encoder = new TextEncoder()
+const none = new Uint8Array()
 
 export const encodeLoad = (options: NativeLoadOptions): Uint8Array => {
   const text = encoder.encode(JSON.stringify(options))
@@ -90,15 +97,20 @@ export const encodeLoad = (options: NativeLoadOptions): Uint8Array => {
   return bytes
 }
 
-export const encodeSubmit = ({ stopTokens, tokens, ...fields }: NativeSubmit): Uint8Array => {
+export const encodeSubmit = ({ grammar = none, stopTokens, tokens, ...fields }: NativeSubmit): Uint8Array => {
   const compact = JSON.stringify(fields)
-  const header = encoder.encode(compact.padEnd(Math.ceil(compact.length / 4) * 4))
-  const [bytes, view] = command(Kind.submit, 8 + header.length + stopTokens.byteLength + tokens.byteLength)
+  const header = encoder.encode(compact.padEnd(padded(compact.length)))
+  const stops = 20 + header.length
+  const grammarAt = stops + stopTokens.byteLength
+  const prompt = grammarAt + padded(grammar.length)
+  const [bytes, view] = command(Kind.submit, prompt - 8 + tokens.byteLength)
   view.setUint32(8, header.length, true)
   view.setUint32(12, stopTokens.length, true)
-  bytes.set(header, 16)
-  bytes.set(bytesOf(stopTokens), 16 + header.length)
-  bytes.set(bytesOf(tokens), 16 + header.length + stopTokens.byteLength)
+  view.setUint32(16, grammar.length, true)
+  bytes.set(header, 20)
+  bytes.set(bytesOf(stopTokens), stops)
+  bytes.set(grammar, grammarAt)
+  bytes.set(bytesOf(tokens), prompt)
   return bytes
 }
 

@@ -141,7 +141,10 @@ export class Dispatcher implements RequestHandler {
   }
 }
 
-const toSubmit = (id: number, { limit, maxTokens, minTokens, sampling, stopTokens, tokens, topLogprobs }: EngineRequest): NativeSubmit => ({
+const toSubmit = (
+  id: number,
+  { grammar, limit, maxTokens, minTokens, sampling, stopTokens, tokens, topLogprobs }: EngineRequest
+): NativeSubmit => ({
   id,
   tokens,
   maxTokens,
@@ -149,6 +152,7 @@ const toSubmit = (id: number, { limit, maxTokens, minTokens, sampling, stopToken
   ...(minTokens === undefined ? {} : { minTokens }),
   ...(topLogprobs === undefined ? {} : { topLogprobs }),
   ...(limit === undefined ? {} : { limit }),
+  ...(grammar === undefined ? {} : { grammar }),
   temperature: sampling.temperature,
   topK: sampling.topK,
   topP: sampling.topP,

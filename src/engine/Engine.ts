@@ -15,6 +15,8 @@ export interface EngineRequest {
   readonly topLogprobs?: number
   /** Of the reasoning. */
   readonly limit?: PassageLimit
+  /** The IR (src/grammar) that the output keeps to; absent: none. */
+  readonly grammar?: Uint8Array
   readonly sampling: Sampling
 }
 

@@ -10,8 +10,15 @@ const error = (reason: EngineError["reason"], { code, message, subject }: Native
   })
 
 /** A request that failed while it ran, or was refused. */
-export const failureToError = (failure: NativeFailure): EngineError =>
-  error(failure.code === "out_of_memory" ? "OutOfMemory" : failure.code === "rejected" ? "Rejected" : "Internal", failure)
+export const failureToError = (failure: NativeFailure): EngineError => error(reasons[failure.code ?? ""] ?? "Internal", failure)
+
+/** `too_complex` and `dead_end` are about the grammar of a request, which its client asked for. */
+const reasons: Readonly<Record<string, EngineError["reason"]>> = {
+  out_of_memory: "OutOfMemory",
+  rejected: "Rejected",
+  too_complex: "Rejected",
+  dead_end: "DeadEnd"
+}
 
 /** A request that the engine did not accept: a wrong argument has the code "invalid", which is no fault of the engine's. */
 export const rejection = (failure: NativeFailure): EngineError =>

@@ -9,7 +9,9 @@ export const nativeErrorCodes = [
   "unsupported",
   "inconsistent",
   "out_of_memory",
-  "rejected"
+  "rejected",
+  "too_complex",
+  "dead_end"
 ] as const
 export type NativeErrorCode = typeof nativeErrorCodes[number]
 

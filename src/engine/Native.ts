@@ -1,7 +1,7 @@
 /**
  * The addon's surface, as `native/addon` implements it. Every call validates its arguments and throws an `Error` with a `code`
- * (an `ErrorKind` of the core: "not_found", "truncated", "invalid", "unsupported", "inconsistent", "out_of_memory", "rejected")
- * and, where one thing is to blame, a `subject` (a metadata key, tensor or field).
+ * (an `ErrorKind` of the core: "not_found", "truncated", "invalid", "unsupported", "inconsistent", "out_of_memory", "rejected",
+ * "too_complex", "dead_end") and, where one thing is to blame, a `subject` (a metadata key, tensor or field).
  */
 export interface Native {
   info(): NativeInfo
@@ -43,6 +43,10 @@ export interface NativeSubmit {
   /** Report the log probability of every token and of this many (≤ 20) of the likeliest; absent: none. */
   readonly topLogprobs?: number
   readonly limit?: PassageLimit
+  /** Bytes of the grammar that the output keeps to (native/GRAMMAR.md); absent: none. */
+  readonly grammar?: Uint8Array
+  /** What the grammar leaves no choice about is not drawn, unless log probabilities are asked for. Default true. */
+  readonly jumpAhead?: boolean
   readonly temperature: number
   readonly topK: number
   readonly topP: number

@@ -65,6 +65,7 @@ Result<Inspection> Model::inspect(const std::string& path, const ContextOptions&
 }
 
 const Config& Model::config() const { return impl_->config; }
+const gguf::File& Model::file() const { return impl_->file; }
 const ExpertPaths& Model::expertPaths() const { return impl_->expertPaths; }
 
 BackendShape Model::Impl::shape(const ContextOptions& options, uint32_t blocks) const {

@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace mashbox::gguf {
+class File;
+}
+
 namespace mashbox::model {
 
 struct Config; ///< model/config.hpp: GGUF keys → flags
@@ -67,6 +71,7 @@ public:
   static Result<Inspection> inspect(const std::string& path, const ContextOptions& options);
   ~Model();
   const Config& config() const;
+  const gguf::File& file() const; ///< what it was loaded from
   const ExpertPaths& expertPaths() const;
   MemoryPlan plan(const ContextOptions& options) const;
 

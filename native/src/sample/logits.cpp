@@ -93,6 +93,19 @@ double softmaxWeights(std::span<const float> logits, float largest, float temper
   return total;
 }
 
+void maskLogits(std::span<const float> values, std::span<const uint64_t> mask, std::span<float> out) {
+  std::fill(out.begin(), out.end(), -Infinity);
+  for (size_t word = 0; word < mask.size() && word * 64 < values.size(); ++word) {
+    const size_t begin = word * 64, end = std::min(begin + 64, values.size());
+    if (mask[word] == ~uint64_t{0}) {
+      std::copy(values.begin() + begin, values.begin() + end, out.begin() + begin);
+      continue;
+    }
+    for (uint64_t bits = mask[word]; bits != 0; bits &= bits - 1)
+      if (const size_t i = begin + std::countr_zero(bits); i < end) out[i] = values[i];
+  }
+}
+
 void selectTopK(std::span<const float> logits, std::span<const float> maxima, size_t k, std::vector<Candidate>& out, std::vector<Candidate>& scratch) {
   out.clear();
   // The k-th largest block maximum is a lower bound of the k-th largest value: k blocks hold a value at least as large.

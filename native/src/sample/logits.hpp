@@ -21,6 +21,9 @@ int32_t argmax(std::span<const float> values, std::span<const float> maxima);
 /// Where `largest` is +∞, only the values that are +∞ have a weight.
 double softmaxWeights(std::span<const float> logits, float largest, float temperature, std::span<float> weights, std::vector<float>& blockSums);
 
+/// out[i] = values[i] where the mask has bit i, else −∞; tokens beyond the mask have none.
+void maskLogits(std::span<const float> values, std::span<const uint64_t> mask, std::span<float> out);
+
 /// The `k` first candidates of `logits` (1 ≤ k ≤ size), by id.
 void selectTopK(std::span<const float> logits, std::span<const float> maxima, size_t k, std::vector<Candidate>& out, std::vector<Candidate>& scratch);
 

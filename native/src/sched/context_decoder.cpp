@@ -1,6 +1,7 @@
 #include "sched/context_decoder.hpp"
 
 #include "model/config.hpp"
+#include "model/token_texts.hpp"
 
 #include <utility>
 
@@ -15,6 +16,7 @@ uint32_t ContextDecoder::contextLength() const { return context_->contextLength(
 uint32_t ContextDecoder::slots() const { return context_->slots(); }
 uint32_t ContextDecoder::batchTokens() const { return batchTokens_; }
 kv::BlockPool& ContextDecoder::pool() { return context_->pool(); }
+Result<std::vector<grammar::TokenText>> ContextDecoder::tokenTexts() const { return model::tokenTexts(context_->model().file()); }
 
 Result<std::span<const float>> ContextDecoder::forward(std::span<const model::Segment> segments) { return context_->forward(segments); }
 

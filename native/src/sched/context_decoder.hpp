@@ -18,6 +18,7 @@ public:
   uint32_t slots() const override;
   uint32_t batchTokens() const override;
   kv::BlockPool& pool() override;
+  Result<std::vector<grammar::TokenText>> tokenTexts() const override;
   Result<std::span<const float>> forward(std::span<const model::Segment> segments) override;
 
 private:

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "grammar/vocabulary.hpp"
 #include "kv/block_pool.hpp"
 #include "model/model.hpp"
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace mashbox::sched {
 
@@ -19,6 +21,10 @@ public:
   virtual uint32_t slots() const = 0;
   virtual uint32_t batchTokens() const = 0;    ///< most rows of one `forward`
   virtual kv::BlockPool& pool() = 0;
+  /// What each of the `knownTokens()` tokens adds to the output. Other threads may call it.
+  virtual Result<std::vector<grammar::TokenText>> tokenTexts() const {
+    return Error{ErrorKind::Unsupported, "the texts of this model's tokens are not known", "grammar"};
+  }
 
   /// Runs all segments as one batch and advances their sequences, whose blocks the caller has reserved. Returns one row of logits
   /// per segment that wants them, in order, valid until the next call.

@@ -3,6 +3,7 @@
 #include "sample/sampler.hpp"
 #include "sched/passage_limit.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -19,6 +20,10 @@ struct Request {
   /// Alternatives to report with every token's log probability (at most `sample::MostTopLogprobs`); none: no log probabilities.
   std::optional<uint32_t> topLogprobs{};
   std::optional<PassageLimit> limit{}; ///< of the reasoning
+  /// Bytes of the grammar that the output keeps to (native/GRAMMAR.md); empty: none.
+  std::vector<std::byte> grammar{};
+  /// What the grammar leaves no choice about is put into the output without being drawn, unless log probabilities are asked for.
+  bool jumpAhead = true;
 };
 
 } // namespace mashbox::sched

@@ -1,5 +1,6 @@
 #include "sched/scheduler.hpp"
 
+#include "sched/grammar_compiler.hpp"
 #include "sched/slot.hpp"
 #include "sched/step_plan.hpp"
 
@@ -18,6 +19,12 @@ namespace {
 
 Error rejected(std::string message, std::string subject) {
   return {ErrorKind::Rejected, std::move(message), std::move(subject)};
+}
+
+/// Of a request whose grammar is wrong: the request is.
+Error refusal(Error error) {
+  if (error.kind == ErrorKind::Invalid || error.kind == ErrorKind::Unsupported) error.kind = ErrorKind::Rejected;
+  return error;
 }
 
 } // namespace
@@ -58,6 +65,7 @@ private:
   std::vector<Event> events_;
   uint64_t steps_ = 0;
 
+  GrammarCompiler grammars_; ///< its thread looks at what stands above
   std::thread thread_;
 };
 
@@ -67,7 +75,11 @@ Scheduler::Impl::Impl(std::unique_ptr<Decoder> decoder, std::function<void(std::
       vocabularySize_(decoder_->vocabularySize()),
       knownTokens_(decoder_->knownTokens()),
       contextLength_(decoder_->contextLength()),
-      slots_(std::min(decoder_->slots(), decoder_->batchTokens())) {
+      slots_(std::min(decoder_->slots(), decoder_->batchTokens())),
+      grammars_([this] { return decoder_->tokenTexts(); }, [this] {
+        const std::lock_guard lock(mutex_);
+        wake_.notify_one();
+      }) {
   publish();
   thread_ = std::thread([this] { run(); });
 }
@@ -111,7 +123,9 @@ Result<void> Scheduler::Impl::submit(Request request) {
   if (auto valid = validate(request); !valid) return valid;
   const std::lock_guard lock(mutex_);
   if (!ids_.insert(request.id).second) return rejected("id " + std::to_string(request.id) + " is in use", "id");
-  waiting_.push_back({std::move(request), Clock::now()});
+  Arrival arrival{std::move(request), Clock::now()};
+  if (!arrival.request.grammar.empty()) arrival.grammar = grammars_.submit(std::move(arrival.request.grammar));
+  waiting_.push_back(std::move(arrival));
   wake_.notify_one();
   return {};
 }
@@ -148,7 +162,8 @@ void Scheduler::Impl::run() {
 /// Sleeps until there is work; cancels and admits. False when the scheduler stops.
 bool Scheduler::Impl::takeCommands() {
   std::unique_lock lock(mutex_);
-  wake_.wait(lock, [&] { return stopping_ || !running_.empty() || !waiting_.empty() || !cancelled_.empty(); });
+  const auto ready = [](const Arrival& arrival) { return arrival.ready(); };
+  wake_.wait(lock, [&] { return stopping_ || !running_.empty() || !cancelled_.empty() || std::any_of(waiting_.begin(), waiting_.end(), ready); });
   if (stopping_) return false;
 
   for (const uint32_t id : std::exchange(cancelled_, {})) {
@@ -165,8 +180,15 @@ bool Scheduler::Impl::takeCommands() {
   }
 
   const bool parked = std::any_of(running_.begin(), running_.end(), [](const auto& slot) { return slot->parked(); });
-  for (; !parked && running_.size() < slots_ && !waiting_.empty(); waiting_.pop_front())
-    running_.push_back(std::make_unique<Slot>(std::move(waiting_.front()), decoder_->pool(), contextLength_, steps_));
+  for (auto arrival = waiting_.begin(); arrival != waiting_.end();) {
+    const bool failed = arrival->grammar && arrival->ready() && !arrival->grammar->result();
+    if (failed) events_.push_back(FailedEvent{arrival->request.id, refusal(arrival->grammar->result().error())});
+    else if (parked || running_.size() >= slots_ || !arrival->ready()) {
+      ++arrival;
+      continue;
+    } else running_.push_back(std::make_unique<Slot>(std::move(*arrival), decoder_->pool(), contextLength_, steps_));
+    arrival = waiting_.erase(arrival);
+  }
   stats_.running = static_cast<uint32_t>(running_.size());
   return true;
 }

@@ -24,6 +24,8 @@ struct Stats {
 /// Blocks are taken as sequences grow. When the pool runs dry, requests that cannot grow pause; when none can, the one that came
 /// last gives its blocks back and is run again later, and a request that has the whole pool to itself fails with OutOfMemory.
 ///
+/// A request with a grammar waits until that is compiled, on a thread of its own; others pass it by.
+///
 /// At most `decoder->batchTokens()` of the decoder's slots are used, so that every slot can have a row in every step.
 class Scheduler {
 public:

@@ -6,6 +6,12 @@
 namespace mashbox::sched {
 namespace {
 
+std::optional<Constraint> constraintOf(const Arrival& arrival) {
+  if (!arrival.grammar) return std::nullopt;
+  // A token that was not drawn has no log probability of its own.
+  return Constraint(grammar::Matcher(*arrival.grammar->result()), arrival.request.jumpAhead && !arrival.request.topLogprobs);
+}
+
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
 } // namespace
@@ -33,6 +39,7 @@ Slot::Slot(Arrival arrival, kv::BlockPool& pool, uint32_t contextLength, uint64_
       topLogprobs_(arrival.request.topLogprobs),
       sampler_(std::move(arrival.request.sampling)),
       passage_(std::move(arrival.request.limit)),
+      constraint_(constraintOf(arrival)),
       sequence_(pool),
       lastServed_(step),
       submitted_(arrival.submitted),
@@ -65,21 +72,71 @@ bool Slot::advance(std::span<const float> logits, uint64_t step, std::vector<Eve
   }
   if (logits.empty()) return false;
 
-  const auto forced = passage_.forced();
-  const int32_t token = forced ? *forced : sampler_.sample(logits, history_, generated(), generated() < minTokens_ ? std::span<const int32_t>(stopTokens_) : std::span<const int32_t>{});
   if (!firstDrawn_) firstDrawn_ = Clock::now();
+  const uint32_t before = generated();
+  if (before == 0 && takeAhead(events)) return true;
+  return generated() == before && draw(logits, events);
+}
+
+bool Slot::draw(std::span<const float> logits, std::vector<Event>& events) {
+  std::span<const int32_t> tooEarly;
+  if (generated() < minTokens_) tooEarly = stopTokens_;
+  if (constraint_) {
+    const auto restricted = constraint_->restrict(logits, stopTokens_, tooEarly);
+    if (!restricted) {
+      events.push_back(FailedEvent{id_, restricted.error()});
+      return true;
+    }
+    if (restricted->empty()) {
+      events.push_back(done(FinishReason::Stop));
+      return true;
+    }
+    logits = *restricted;
+    tooEarly = {};
+  }
+
+  auto forced = passage_.forced();
+  const bool wanted = forced.has_value();
+  // What ends a passage waits until the grammar lets it through, for example for the rest of a character.
+  if (forced && constraint_ && constraint_->allowed(*forced) != *forced) forced.reset();
+  int32_t token = forced ? *forced : sampler_.sample(logits, history_, generated(), tooEarly);
+  if (constraint_) token = constraint_->allowed(token);
   if (!forced && std::find(stopTokens_.begin(), stopTokens_.end(), token) != stopTokens_.end()) {
     events.push_back(StopTokenEvent{id_, token});
     events.push_back(done(FinishReason::Stop));
     return true;
   }
-  if (topLogprobs_) events.push_back(ScoredTokenEvent{id_, token, logprobs_.read(logits, token, *topLogprobs_)});
-  else events.push_back(TokenEvent{id_, token});
+  if (constraint_ && !constraint_->accept(token)) {
+    events.push_back(FailedEvent{id_, {ErrorKind::TooComplex, "the grammar has used up what it may cost", "grammar"}});
+    return true;
+  }
+  if (forced || !wanted) passage_.take(token);
+  return take(token, logits, events) || takeAhead(events);
+}
+
+bool Slot::take(int32_t token, std::span<const float> logits, std::vector<Event>& events) {
+  if (topLogprobs_) {
+    auto logprobs = logprobs_.read(logits, token, *topLogprobs_);
+    // A grammar may leave fewer tokens than were asked for.
+    if (constraint_) std::erase_if(logprobs.top, [](const sample::Candidate& candidate) { return !(candidate.score > sample::LeastLogprob); });
+    events.push_back(ScoredTokenEvent{id_, token, std::move(logprobs)});
+  } else {
+    events.push_back(TokenEvent{id_, token});
+  }
   history_.push_back(token);
-  passage_.take(token);
   if (history_.size() < longest_) return false;
   events.push_back(done(FinishReason::Length));
   return true;
+}
+
+/// Tokens that need no logits. They are run together with the next step's row.
+bool Slot::takeAhead(std::vector<Event>& events) {
+  if (!constraint_ || passage_.forced()) return false;
+  for (const int32_t token : constraint_->ahead()) {
+    passage_.take(token);
+    if (take(token, {}, events)) return true;
+  }
+  return false;
 }
 
 DoneEvent Slot::done(FinishReason reason) const {

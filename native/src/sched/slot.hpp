@@ -4,13 +4,16 @@
 #include "model/model.hpp"
 #include "sample/logprobs.hpp"
 #include "sample/sampler.hpp"
+#include "sched/constraint.hpp"
 #include "sched/event.hpp"
+#include "sched/grammar_compiler.hpp"
 #include "sched/passage_limit.hpp"
 #include "sched/request.hpp"
 #include "sched/step_plan.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,6 +26,9 @@ using Clock = std::chrono::steady_clock;
 struct Arrival {
   Request request;
   Clock::time_point submitted;
+  std::shared_ptr<const PendingGrammar> grammar{}; ///< of the request, where it has one
+
+  bool ready() const { return !grammar || grammar->ready(); }
 
   DoneEvent cancelled() const; ///< its end when it is cancelled before it ever ran
 };
@@ -30,6 +36,7 @@ struct Arrival {
 /// A running request: its tokens, its KV cache and its place in the batch.
 class Slot {
 public:
+  /// The arrival is ready, and its grammar has no error.
   Slot(Arrival arrival, kv::BlockPool& pool, uint32_t contextLength, uint64_t step);
 
   uint32_t id() const { return id_; }
@@ -51,6 +58,10 @@ public:
 
 private:
   bool wantsLogits(uint32_t rows) const { return sequence_.length() + rows == history_.size(); }
+  bool draw(std::span<const float> logits, std::vector<Event>& events);
+  /// Takes a token into the output and reports it; true where that is the last one that has room.
+  bool take(int32_t token, std::span<const float> logits, std::vector<Event>& events);
+  bool takeAhead(std::vector<Event>& events);
   uint32_t generated() const { return static_cast<uint32_t>(history_.size()) - promptTokens_; }
 
   uint32_t id_;
@@ -63,6 +74,7 @@ private:
   sample::LogprobReader logprobs_;
   sample::Sampler sampler_;
   PassageFollower passage_;
+  std::optional<Constraint> constraint_;
   kv::Sequence sequence_;
   uint32_t progress_ = 0; ///< prompt tokens reported as processed
   uint64_t lastServed_;

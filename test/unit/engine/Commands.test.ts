@@ -36,7 +36,8 @@ const Request = Schema.Struct({
   stopTokens: Schema.Array(Token),
   temperature: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 })),
   seed: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  logitBias: Schema.Array(Schema.Tuple([Token, Schema.Finite]))
+  logitBias: Schema.Array(Schema.Tuple([Token, Schema.Finite])),
+  grammar: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))
 })
 
 const positive = (value: number): number => value === 0 ? 0 : value // JSON has no -0
@@ -55,6 +56,7 @@ const submit = (request: typeof Request.Type): NativeSubmit => ({
   presencePenalty: -0.2,
   repetitionWindow: 256,
   seed: request.seed,
+  ...(request.grammar.length === 0 ? {} : { grammar: Uint8Array.from(request.grammar) }),
   logitBias: request.logitBias.map(([token, bias]) => [positive(token), positive(bias)] as const)
 })
 
@@ -82,7 +84,7 @@ describe("CommandReader", () => {
 
   it("copies tokens out of the stream's buffer, from an array that is itself a view", () => {
     const tokens = Int32Array.from([9, 1, 2, 3, 9]).subarray(1, 4)
-    const request = { ...submit({ id: 1, tokens: [], stopTokens: [], temperature: 0, seed: 0, logitBias: [] }), tokens }
+    const request = { ...submit({ id: 1, tokens: [], stopTokens: [], temperature: 0, seed: 0, logitBias: [], grammar: [] }), tokens }
     const bytes = encodeSubmit(request)
     const heard: Array<NativeSubmit> = []
     const reader = new CommandReader({ load() {}, submit: (read) => heard.push(read), cancel() {}, close() {} })
@@ -96,7 +98,7 @@ describe("CommandReader", () => {
     new DataView(copy.buffer).setUint32(offset, value, true)
     return copy
   }
-  const request = encodeSubmit(submit({ id: 1, tokens: [1, 2], stopTokens: [3], temperature: 0, seed: 0, logitBias: [] }))
+  const request = encodeSubmit(submit({ id: 1, tokens: [1, 2], stopTokens: [3], temperature: 0, seed: 0, logitBias: [], grammar: [] }))
   const hostile: ReadonlyArray<readonly [string, Uint8Array, RegExp]> = [
     ["a command above the size limit", changed(encodeClose(), 0, maxCommandBytes + 1), /above the limit/],
     ["an empty command", Uint8Array.from([0, 0, 0, 0]), /unknown/],
@@ -104,6 +106,7 @@ describe("CommandReader", () => {
     ["a submit without its counts", changed(encodeClose(), 4, 2), /unknown/],
     ["a header beyond the end", changed(request, 8, 0xffff_ffff), /do not fit/],
     ["stop tokens beyond the end", changed(request, 12, 0xffff_ffff), /do not fit/],
+    ["a grammar beyond the end", changed(request, 16, 0xffff_ffff), /do not fit/],
     ["JSON that is none", changed(encodeLoad(load), 8, 0), /JSON/],
     ["a header that is no object", changed(request, 8, 0), /JSON/]
   ]

@@ -1,0 +1,185 @@
+#include "fake_decoder.hpp"
+#include "grammar/matcher.hpp"
+#include "grammar_ir.hpp"
+
+#include <cmath>
+#include <map>
+#include <string>
+
+namespace {
+
+using namespace mashbox;
+using namespace mashbox::test;
+
+constexpr int32_t End = 89;
+
+/// One or two characters each; the last tokens are not text.
+std::vector<grammar::TokenText> texts() {
+  std::vector<grammar::TokenText> result;
+  const std::string characters = "0123456789[],:{}\"abcdefgh";
+  for (const char c : characters) result.push_back({std::string(1, c)});
+  for (const char* more : {"12", "34", "567", "],", "[1", "\":", "{\"", "\",", "ab", "abc", "[[", "]]"}) result.push_back({more});
+  while (result.size() < Known) result.push_back({"", false});
+  return result;
+}
+
+std::vector<std::byte> bytesOf(const std::string& text) {
+  const auto bytes = asBytes(text);
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Lists of lists of numbers.
+std::string lists() {
+  IrWriter ir;
+  const auto number = ir.lexeme(ir.repeat(ir.set({{'0', '9'}}), 1, 6));
+  const auto item = ir.choice({number, ir.rule("list")});
+  ir.define("list", ir.sequence({ir.text("["), item, ir.repeat(ir.sequence({ir.text(","), item}), 0, 3), ir.text("]")}));
+  return ir.finish("list");
+}
+
+std::string rigid() {
+  IrWriter ir;
+  return ir.only(ir.sequence({ir.text("{\"abcdefgh\":["), ir.set({{'0', '9'}}), ir.text(",567,567,567]}")}));
+}
+
+Request constrained(uint32_t id, size_t prompt, uint32_t maxTokens, const std::string& ir, float temperature = 1) {
+  Request r = request(id, prompt, maxTokens, temperature);
+  r.stopTokens = {End};
+  r.grammar = bytesOf(ir);
+  return r;
+}
+
+std::string textOf(const std::vector<int32_t>& tokens) {
+  static const auto all = texts();
+  std::string text;
+  for (const int32_t token : tokens) text += all[static_cast<size_t>(token)].bytes;
+  return text;
+}
+
+/// The output is the beginning of a text of the grammar, and a whole one where it ended by itself.
+void checkWithin(const Outcome& outcome, const std::string& ir) {
+  check(outcome.done.has_value(), outcome.failed ? outcome.failed->message : "not done");
+  grammar::Matcher matcher(compile(ir, std::make_shared<grammar::Vocabulary>(texts())));
+  for (const int32_t token : outcome.tokens) check(matcher.accept(token), textOf(outcome.tokens));
+  if (outcome.done->reason == FinishReason::Stop) check(matcher.accepting() && outcome.stopToken == End, textOf(outcome.tokens));
+}
+
+const FakeDecoder::Options withTexts{.slots = 8, .batchTokens = 128, .blocks = 128, .texts = texts()};
+
+const Test within{"scheduler: outputs keep to their grammar, greedy and sampled, whatever the bias; batches do not change them", [] {
+  std::map<uint32_t, std::vector<int32_t>> expected;
+  const auto make = [](uint32_t id) {
+    Request r = constrained(id, 5 + id * 3, 60, lists(), id % 2 == 0 ? 0.0f : 1.5f);
+    r.sampling.topP = 1;
+    for (int32_t token = 17; token < 25; ++token) r.sampling.logitBias.emplace_back(token, 1e9f); // letters
+    if (id % 3 == 0) r.sampling.repetitionPenalty = 1.3f;
+    return r;
+  };
+  int stopped = 0;
+  for (uint32_t id = 1; id <= 8; ++id) {
+    const auto outcome = alone(make(id), withTexts);
+    checkWithin(outcome, lists());
+    stopped += outcome.done->reason == FinishReason::Stop;
+    expected[id] = outcome.tokens;
+  }
+  check(stopped > 0, "some end by themselves");
+  Held held(withTexts);
+  for (uint32_t id = 1; id <= 8; ++id) held.engine.submit(make(id));
+  held.gate->open();
+  for (uint32_t id = 1; id <= 8; ++id) check(held.engine.wait(id).tokens == expected[id], "request " + std::to_string(id));
+}};
+
+const Test ahead{"scheduler: what must come is not drawn: the same text in fewer steps", [] {
+  const auto run = [](bool jumpAhead, std::optional<uint32_t> logprobs) {
+    auto log = std::make_shared<FakeDecoder::Log>();
+    Engine engine(std::make_unique<FakeDecoder>(withTexts, log));
+    Request r = constrained(1, 10, 100, rigid(), 0);
+    r.jumpAhead = jumpAhead;
+    r.topLogprobs = logprobs;
+    engine.submit(std::move(r));
+    auto outcome = engine.wait(1);
+    checkWithin(outcome, rigid());
+    check(outcome.done->reason == FinishReason::Stop && outcome.done->generatedTokens == outcome.tokens.size(), "ended");
+    return std::pair(outcome, log->steps.size());
+  };
+  const auto [jumped, few] = run(true, {});
+  const auto [drawn, many] = run(false, {});
+  const auto [scored, scoredSteps] = run(true, 2);
+  check(textOf(jumped.tokens).size() == textOf(drawn.tokens).size() && textOf(jumped.tokens).substr(0, 13) == textOf(drawn.tokens).substr(0, 13), textOf(jumped.tokens));
+  check(few < many / 2, std::to_string(few) + " steps instead of " + std::to_string(many));
+  check(scored.tokens == drawn.tokens && scoredSteps == many, "drawn tokens have log probabilities");
+  check(textOf(alone([&] { Request r = constrained(1, 10, 4, rigid(), 0); return r; }(), withTexts).tokens).size() >= 4, "maxTokens holds");
+  check(alone(constrained(1, 10, 4, rigid(), 0), withTexts).tokens.size() == 4, "maxTokens counts them");
+}};
+
+const Test probabilities{"scheduler: log probabilities are those of the tokens that the grammar allows", [] {
+  IrWriter ir;
+  const std::string digit = ir.only(ir.repeat(ir.set({{'0', '2'}}), 3, 3));
+  Request r = constrained(1, 10, 3, digit);
+  r.topLogprobs = 20;
+  const auto outcome = alone(std::move(r), withTexts);
+  check(outcome.logprobs.size() == outcome.tokens.size() && !outcome.tokens.empty(), "one for each");
+  for (size_t i = 0; i < outcome.tokens.size(); ++i) {
+    double sum = 0;
+    bool found = false;
+    for (const auto& [logprob, token] : outcome.logprobs[i].top) {
+      const std::string text = textOf({token});
+      check(text.find_first_not_of("012") == std::string::npos, text);
+      sum += std::exp(logprob);
+      found |= token == outcome.tokens[i] && logprob == outcome.logprobs[i].chosen;
+    }
+    check(found && std::abs(sum - 1) < 1e-4, "they add up to " + std::to_string(sum));
+  }
+}};
+
+const Test minimum{"scheduler: a minimum of tokens does not break the grammar", [] {
+  IrWriter ir;
+  const std::string abc = ir.only(ir.text("abc"));
+  Request r = constrained(1, 10, 50, abc);
+  r.minTokens = 40;
+  const auto outcome = alone(std::move(r), withTexts);
+  check(textOf(outcome.tokens) == "abc" && outcome.done->reason == FinishReason::Stop, textOf(outcome.tokens));
+  Request endless = constrained(2, 10, 50, abc);
+  endless.stopTokens.clear();
+  const auto complete = alone(std::move(endless), withTexts);
+  check(textOf(complete.tokens) == "abc" && complete.done->reason == FinishReason::Stop && !complete.stopToken, "without a stop token the end of the text is the end");
+}};
+
+const Test passage{"scheduler: the forced end of a passage waits for what the grammar lets through", [] {
+  IrWriter ir;
+  const auto thought = ir.repeat(ir.sequence({ir.text("["), ir.set({{'a', 'h'}}), ir.text("]")}), 1);
+  const std::string grammar = ir.only(ir.sequence({thought, ir.text("\":"), ir.repeat(ir.set({{'0', '9'}}), 2, 4)}));
+  Request r = constrained(1, 10, 60, grammar);
+  r.limit = PassageLimit{.tokens = 4, .begin = {}, .end = {30}, .forced = {30}}; // `":`
+  const auto outcome = alone(std::move(r), withTexts);
+  checkWithin(outcome, grammar);
+  check(outcome.done->reason == FinishReason::Stop && textOf(outcome.tokens).find("\":") <= 9, textOf(outcome.tokens));
+}};
+
+const Test failures{"scheduler: grammars that are wrong, too costly or lead nowhere end their requests alone", [] {
+  Engine engine(fake(withTexts));
+  IrWriter undefined;
+  undefined.define("root", undefined.rule("missing"));
+  engine.submit(constrained(1, 10, 20, undefined.finish("root")));
+  IrWriter unspellable;
+  engine.submit(constrained(2, 10, 20, unspellable.only(unspellable.text("12xyz"))));
+  IrWriter deep;
+  auto node = deep.text("a");
+  for (int i = 0; i < 3000; ++i) node = deep.repeat(deep.sequence({node, deep.text("b")}), 0, 3);
+  engine.submit(constrained(3, 10, 20, deep.only(node)));
+  engine.submit(constrained(4, 10, 20, lists()));
+  engine.submit(request(5, 10, 20));
+  check(engine.wait(1).failed->kind == ErrorKind::Rejected && engine.wait(1).failed->message.find("\"missing\"") != std::string::npos, "a missing rule");
+  check(engine.wait(2).failed->kind == ErrorKind::DeadEnd && textOf(engine.wait(2).tokens) == "12", "a text without tokens");
+  check(engine.wait(3).failed->kind == ErrorKind::TooComplex, "nested too deep");
+  checkWithin(engine.wait(4), lists());
+  check(engine.wait(5).tokens.size() == 20, "others run on");
+  for (uint32_t id = 1; id <= 5; ++id) check(engine.wait(id).afterEnd == 0, "one end");
+}};
+
+const Test unknown{"scheduler: a model without token texts refuses grammars", [] {
+  const auto outcome = alone(constrained(1, 10, 20, lists()));
+  check(outcome.failed && outcome.failed->kind == ErrorKind::Rejected, "refused");
+}};
+
+} // namespace
