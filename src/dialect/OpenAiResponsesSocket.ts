@@ -3,6 +3,7 @@ import * as Wire from "../../schema/openai/ResponsesSocket.ts"
 import { type GenerationError, InvalidRequest, type RequestRefused, UnsupportedFeature } from "../domain/Errors.ts"
 import type { EventFraming } from "./EventFraming.ts"
 import { type Details, details, errorBody } from "./OpenAiError.ts"
+import { preciseRetry } from "./WireError.ts"
 import { decoder, isRecord, type WireObject } from "./WireRequest.ts"
 
 /** A client's `response.create`. */
@@ -124,7 +125,8 @@ export const splitMessages = (frames: string): ReadonlyArray<string> => frames.s
 /** What a refused request is answered with: one message. */
 export const errorMessage = (error: SocketError, lane: string | undefined, requestId: string): string => {
   const refused = error._tag === "SocketRefusal" ? error.details : details(error)
-  const headers = JSON.stringify({ ...refused.headers, "x-request-id": requestId })
+  const precise = error._tag === "SocketRefusal" ? {} : preciseRetry(error)
+  const headers = JSON.stringify({ ...refused.headers, ...precise, "x-request-id": requestId })
   const fields = JSON.stringify(errorBody(refused).error).slice(0, -1)
   // OpenAI's SDK looks for the headers in the error, Codex beside it.
   return `{"type":"error","status":${refused.status}${stream(lane)},"error":${fields},"headers":${headers}},"headers":${headers}}`

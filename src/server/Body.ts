@@ -125,7 +125,11 @@ const parseInSlices = Effect.fnUntraced(function*(bytes: Uint8Array) {
 const largeObject = (bytes: Uint8Array) => Effect.flatMap(parseInSlices(bytes), (body) => Effect.fromResult(objectOf(body)))
 
 /** The object of a JSON text that is as good as a request body. */
-export const wireObjectOf = (text: string) => text.length > largeBytes ? largeObject(Buffer.from(text)) : Effect.fromResult(parse(text))
+export const wireObjectOf = (text: string) =>
+  text.length > largeBytes
+    // A long text has kept the event loop long enough to get here.
+    ? Effect.andThen(nextTurn, Effect.suspend(() => largeObject(Buffer.from(text))))
+    : Effect.fromResult(parse(text))
 
 /** The object of a JSON request body. */
 export const wireObject = Effect.gen(function*() {

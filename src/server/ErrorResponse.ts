@@ -1,7 +1,7 @@
 import { HttpServerResponse } from "effect/http"
 import { dialect as anthropic } from "../dialect/AnthropicError.ts"
 import { dialect as openAi } from "../dialect/OpenAiError.ts"
-import type { ErrorDialect } from "../dialect/WireError.ts"
+import { type ErrorDialect, preciseRetry } from "../dialect/WireError.ts"
 import type { GenerationError, RequestRefused } from "../domain/Errors.ts"
 
 /** Where a dialect's own routes begin; the first match counts. */
@@ -19,11 +19,9 @@ export const errorResponse = (
   requestId: string
 ): HttpServerResponse.HttpServerResponse => {
   const wire = dialect.encode(error, requestId)
-  // Beside Retry-After, which has whole seconds only: the SDKs of both vendors read it.
-  const precise = error._tag === "Overloaded" && error.retryAfterMs !== undefined ? { "retry-after-ms": String(error.retryAfterMs) } : {}
   return HttpServerResponse.text(wire.body, {
     status: wire.status,
-    headers: { ...wire.headers, ...precise },
+    headers: { ...wire.headers, ...preciseRetry(error) },
     contentType: "application/json"
   })
 }

@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { once } from "node:events"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { request as httpRequest } from "node:http"
 import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { ResponseObject } from "../../../schema/openai/Responses.ts"
 import type { SocketEvent } from "../../../schema/openai/ResponsesSocket.ts"
 import type { ScriptedAnswer } from "../../../src/engine/ScriptedScheduler.ts"
@@ -375,6 +378,42 @@ describe("messages", () => {
       assert.isBelow(lines(server).filter(({ outcome, status }) => outcome === "ok" && status === 200).length, 64)
       assert.deepInclude(lines(server).at(-1), { status: 101, outcome: "slow_reader" })
       client.socket.terminate()
+    }))
+})
+
+describe("a refusal by what has changed meanwhile", () => {
+  it.live("names a key that is no longer one", () =>
+    Effect.gen(function*() {
+      const folder = mkdtempSync(join(tmpdir(), "mashbox-socket-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
+      const apiKeyFile = join(folder, "keys")
+      writeFileSync(apiKeyFile, "team:sk-old\n")
+      const server = yield* harness(on({ ...says("one"), settings: { apiKeyFile } }))
+      const client = yield* Effect.promise(() => SocketClient.open(server.url, { authorization: "Bearer sk-old" }))
+      client.send({ input: "hi" })
+      responseOf(yield* Effect.promise(() => client.answer()))
+      writeFileSync(apiKeyFile, "team:sk-another-key\n")
+      client.send({ input: "hi" })
+      const { error, status } = errorOf(yield* Effect.promise(() => client.answer()))
+      assert.deepStrictEqual([status, error.code], [401, "invalid_api_key"])
+      assert.deepInclude(lines(server).at(-1), { outcome: "refused", error: "Unauthenticated", status: 401 })
+      yield* Effect.promise(() => client.close())
+    }))
+
+  it.live("says when to come back to a full queue", () =>
+    using({
+      script: { answer: () => endless, model: { slots: 1 } },
+      settings: { slots: 1 },
+      admission: { slots: 1, maxWaitingPerTenant: 0, maxWaiting: 1 }
+    }, async (client, server) => {
+      client.send({ input: "hi" })
+      await eventually(() => server.engine.running() === 1)
+      client.send({ input: "hi", stream_id: "b" })
+      let event = await client.next()
+      while (event.type !== "error") event = await client.next()
+      const { error, headers, status, stream_id } = errorOf([event])
+      assert.deepStrictEqual([status, error.code, stream_id], [429, "tenant_queue_full", "b"])
+      assert.isAtLeast(Number(headers["retry-after"]), 1)
     }))
 })
 
