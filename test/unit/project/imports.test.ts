@@ -21,6 +21,7 @@ const allowed: Record<string, { readonly folders: ReadonlyArray<string>; readonl
   },
   "src/server": {
     folders: [
+      "package.json",
       "schema",
       "src/domain",
       "src/dialect",
