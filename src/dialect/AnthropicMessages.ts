@@ -12,7 +12,7 @@ import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
 import { tokenBudget } from "../domain/ReasoningBudget.ts"
 import { isNamed, type ServedModelValue } from "../domain/ServedModel.ts"
-import type { Tool } from "../domain/Tool.ts"
+import type { Tool, ToolChoice } from "../domain/Tool.ts"
 import { conversationMessages, systemMessages } from "./AnthropicMessagesContent.ts"
 import { maxTokens, sampling, type SamplingContext, stopStrings } from "./OpenAiSampling.ts"
 import { decoder, ignoredFields, isRecord, type WireObject } from "./WireRequest.ts"
@@ -58,14 +58,10 @@ const refuseThread = (wire: WireObject) =>
 
 /** What would need an output that is held to a grammar. */
 const refuseUnenforced = (body: MessagesRequest): UnsupportedFeature | undefined => {
-  const choice = body.tool_choice?.type
-  if (choice === "any" || choice === "tool") return unsupported("tool_choice", "forcing a tool call")
   if (body.output_config?.format !== undefined && body.output_config.format !== null) {
     return unsupported("output_config.format", "structured output")
   }
   if (body.output_format !== undefined) return unsupported("output_format", "structured output")
-  const strict = (body.tools ?? []).findIndex((tool) => tool.strict === true)
-  if (strict >= 0) return unsupported(`tools.${strict}.strict`, "holding arguments to a schema")
   if (body.n !== undefined && body.n !== 1) return unsupported("n", "more than one answer")
   return undefined
 }
@@ -84,8 +80,28 @@ const clientTool = (tool: RequestTool, path: string): Result.Result<Tool, Invali
   return Result.succeed({
     name: name.toWellFormed(),
     ...(description === undefined || description === null ? {} : { description: description.toWellFormed() }),
-    ...(parameters === undefined || parameters === null ? {} : { parameters })
+    ...(parameters === undefined || parameters === null ? {} : { parameters }),
+    ...(tool.strict === true ? { strict: true } : {}),
+    field: `${path}.input_schema`
   })
+}
+
+/** `any` and `tool`; the other two are promises that need no enforcement. */
+const toolChoice = (
+  { tool_choice: choice }: PromptFields,
+  tools: ReadonlyArray<Tool>
+): Result.Result<ToolChoice | undefined, InvalidRequest> => {
+  const field = "tool_choice"
+  if (choice?.type !== "any" && choice?.type !== "tool") return Result.succeed(undefined)
+  if (choice.type === "any") {
+    return tools.length > 0
+      ? Result.succeed({ required: true, field })
+      : Result.fail(new InvalidRequest({ message: `${field}: there are no tools to call`, field }))
+  }
+  const name = tools.find((tool) => tool.name === choice.name)?.name
+  return name === undefined
+    ? Result.fail(new InvalidRequest({ message: `${field}.name: there is no tool of this name in tools`, field: `${field}.name` }))
+    : Result.succeed({ required: true, names: [name], once: true, field })
 }
 
 /** An answer that the client began and the model goes on with. */
@@ -144,12 +160,14 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
     const refused = refuseUnenforced(body)
     if (refused !== undefined) return yield* Result.fail(refused)
     const prompt = yield* conversation(body)
+    const choice = yield* toolChoice(body, prompt.conversation.tools)
     const budget = body.thinking?.type === "disabled" ? undefined : tokenBudget(body.thinking?.budget_tokens)
     return {
       request: {
         model: undefined,
         prompt: { _tag: "Chat", conversation: prompt.conversation },
         sampling: yield* sampling(body, context),
+        ...(choice === undefined ? {} : { toolChoice: choice }),
         maxTokens: maxTokens(body),
         ...(budget === undefined ? {} : { reasoningBudget: budget }),
         stopStrings: stopStrings(body),

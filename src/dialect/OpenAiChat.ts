@@ -136,7 +136,7 @@ export const decode = (
       return yield* Result.fail(new InvalidRequest({ message: "top_logprobs: needs logprobs: true", field: "top_logprobs" }))
     }
     const options = tokenOptions(body, body.logprobs === true ? body.top_logprobs ?? 0 : undefined)
-    const { ignored: ignoredTools, tools } = yield* decodeTools(body)
+    const { choice, ignored: ignoredTools, tools } = yield* decodeTools(body)
     const { ignored, variables } = yield* templateVariables(body)
     const budget = tokenBudget(body.reasoning?.max_tokens ?? body.thinking_token_budget ?? body.thinking_budget_tokens)
     const conversation = { messages, tools, templateVariables: variables, ...(ending === undefined ? {} : { ending }) }
@@ -147,6 +147,7 @@ export const decode = (
         sampling: yield* sampling(body, context),
         ...(body.n === undefined ? {} : { choices: body.n }),
         ...(body.parallel_tool_calls === undefined ? {} : { parallelToolCalls: body.parallel_tool_calls }),
+        ...(choice === undefined ? {} : { toolChoice: choice }),
         maxTokens: maxTokens(body),
         ...(budget === undefined ? {} : { reasoningBudget: budget }),
         stopStrings: stopStrings(body),

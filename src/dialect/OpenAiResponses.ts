@@ -3,11 +3,13 @@ import { inertResponsesFields, InputTokensRequest, ResponsesRequest } from "../.
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
 import { greedyDefaults } from "../domain/Sampling.ts"
+import type { ToolChoice } from "../domain/Tool.ts"
 import type { RequestContext } from "./OpenAiChat.ts"
 import { addTools, messagesOf, type PlacedItem, resolveReferences } from "./OpenAiResponsesInput.ts"
 import type { Echo } from "./OpenAiResponsesOutput.ts"
 import { type Fields, looseTools, ToolSet } from "./OpenAiResponsesTools.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
+import { toolChoice } from "./OpenAiToolChoice.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
 
 /** Looks into what the request's tenant has stored. */
@@ -28,6 +30,7 @@ export interface DecodedInput {
   /** The whole conversation: stored items, then those of the request, references resolved. */
   readonly items: ReadonlyArray<PlacedItem>
   readonly tools: ToolSet
+  readonly choice: ToolChoice | undefined
   readonly ignored: ReadonlyArray<string>
 }
 
@@ -80,10 +83,6 @@ const refuseUnsupported = (body: Body): UnsupportedFeature | undefined => {
 const refuseInput = (body: InputBody): UnsupportedFeature | undefined => {
   if (body.conversation !== undefined) return unsupported("conversation", "a stored conversation (previous_response_id is)")
   if (body.prompt !== undefined) return unsupported("prompt", "a stored prompt template")
-  const { tool_choice } = body
-  if (tool_choice !== undefined && tool_choice !== "auto" && tool_choice !== "none") {
-    return unsupported("tool_choice", "forcing or limiting tool calls")
-  }
   const format = body.text?.format ?? undefined
   return format !== undefined && format.type !== "text" ? unsupported("text.format", "structured output") : undefined
 }
@@ -136,6 +135,10 @@ const conversation = (
     const tools = new ToolSet()
     yield* tools.add(body.tools ?? [], "tools")
     yield* addTools(items, tools)
+    const choice = yield* toolChoice(body.tool_choice, {
+      count: tools.tools.length,
+      find: (name, namespace) => tools.has(name, namespace) ? tools.modelName(name, namespace) : undefined
+    })
     const { ignored, messages } = yield* messagesOf(items, tools)
     const instructions = body.instructions === undefined || body.instructions === ""
       ? []
@@ -148,12 +151,13 @@ const conversation = (
         _tag: "Chat" as const,
         conversation: {
           messages: [...instructions, ...messages],
-          tools: body.tool_choice === "none" ? [] : tools.tools,
+          tools: choice === "none" ? [] : tools.tools,
           templateVariables: templateVariables(body.reasoning?.effort ?? undefined)
         }
       },
       items,
       tools,
+      choice: choice === "none" ? undefined : choice,
       skipped: [...tools.ignored, ...ignored]
     }
   })
@@ -203,6 +207,7 @@ export const decode = (
         prompt: input.prompt,
         sampling: yield* sampling(body, context),
         ...(body.parallel_tool_calls === false ? { parallelToolCalls: false } : {}),
+        ...(input.choice === undefined ? {} : { toolChoice: input.choice }),
         maxTokens: outputLimit(body),
         stopStrings: stopStrings(body),
         ...(logprobs ? { tokenOptions: { topLogprobs: body.top_logprobs ?? 0 } } : {}),

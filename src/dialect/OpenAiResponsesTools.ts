@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import { CustomTool, FunctionTool, NamespaceTool } from "../../schema/openai/ResponsesItems.ts"
-import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
 import type { Tool } from "../domain/Tool.ts"
 import { decoder } from "./WireRequest.ts"
 
@@ -64,7 +64,7 @@ export class ToolSet {
   private readonly modelNames = new Map<string, string>()
 
   /** Adds the tools at a path of the request. */
-  add(tools: ReadonlyArray<Fields>, path: string, namespace?: string): Result.Result<void, InvalidRequest | UnsupportedFeature> {
+  add(tools: ReadonlyArray<Fields>, path: string, namespace?: string): Result.Result<void, InvalidRequest> {
     for (const [index, tool] of tools.entries()) {
       const added = this.addOne(tool, `${path}.${index}`, namespace)
       if (Result.isFailure(added)) return added
@@ -82,20 +82,21 @@ export class ToolSet {
     return this.modelNames.get(key(name, namespace)) ?? flatName(name, namespace)
   }
 
-  private addOne(tool: Fields, path: string, namespace: string | undefined): Result.Result<void, InvalidRequest | UnsupportedFeature> {
+  /** Whether the client has a tool of this name. */
+  has(name: string, namespace: string | undefined): boolean {
+    return this.modelNames.has(key(name, namespace))
+  }
+
+  private addOne(tool: Fields, path: string, namespace: string | undefined): Result.Result<void, InvalidRequest> {
     switch (tool["type"]) {
       case "function":
-        return Result.flatMap(decodeFunction(tool, path), ({ description, name, parameters, strict }) => {
-          if (strict === true) {
-            const field = `${path}.strict`
-            const message = `${field}: strict arguments are not supported by this version`
-            return Result.fail(new UnsupportedFeature({ message, field }))
-          }
+        return Result.map(decodeFunction(tool, path), ({ description, name, parameters, strict }) => {
           this.define({ kind: "function", name, namespace }, {
             ...(description === undefined || description === null ? {} : { description: description.toWellFormed() }),
-            ...(parameters === undefined || parameters === null ? {} : { parameters })
+            ...(parameters === undefined || parameters === null ? {} : { parameters }),
+            ...(strict === true ? { strict } : {}),
+            field: `${path}.parameters`
           })
-          return Result.void
         })
       case "custom":
         return Result.map(decodeCustom(tool, path), ({ description, format, name }) => {

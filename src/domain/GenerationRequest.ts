@@ -1,5 +1,6 @@
 import type { Conversation } from "./Conversation.ts"
 import type { Sampling } from "./Sampling.ts"
+import type { ToolChoice } from "./Tool.ts"
 
 /** What the model continues: a conversation through its chat template, a text, or token ids. */
 export type Prompt =
@@ -48,6 +49,8 @@ export interface GenerationRequest {
   readonly choices?: number
   /** False: the output ends with its first tool call. True when absent. */
   readonly parallelToolCalls?: boolean
+  /** Which calls the output has to have; absent: what the model likes. */
+  readonly toolChoice?: ToolChoice
   /** undefined: up to the end of the context. */
   readonly maxTokens: number | undefined
   /** Tokens of reasoning after which its end is forced; undefined: what the effort in the template's variables stands for. */

@@ -5,6 +5,20 @@ export interface Tool {
   readonly parameters?: unknown
   /** Its arguments satisfy the schema, or the request is refused. */
   readonly strict?: boolean
-  /** Where its parameters stand in the request, for errors. */
+  /** What its one parameter `input` has to be. */
+  readonly inputGrammar?: { readonly syntax: string; readonly definition: string }
+  /** Where the schema or the grammar stands in the request, for errors. */
   readonly field?: string
+}
+
+/** Which calls the output has to have. */
+export interface ToolChoice {
+  /** The output is calls; else it may hold some. */
+  readonly required: boolean
+  /** The only tools that may be called; absent: all. */
+  readonly names?: ReadonlyArray<string>
+  /** There is one call and no other. */
+  readonly once?: boolean
+  /** Where it stands in the request, for errors. */
+  readonly field: string
 }

@@ -7,7 +7,7 @@ import {
   ModelLoading,
   ModelNotFound,
   type TemplateError,
-  type UnsupportedFeature
+  UnsupportedFeature
 } from "../domain/Errors.ts"
 import type { GenerationRequest, Prompt, TokenOptions } from "../domain/GenerationRequest.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
@@ -21,6 +21,7 @@ import { usualReasoning } from "../prompt/Reasoning.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
+import { CallEnforcement, promisedField } from "./CallEnforcement.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
 import * as Prompts from "./Prompts.ts"
 import * as ReasoningLimits from "./ReasoningLimits.ts"
@@ -64,7 +65,9 @@ export class Generation extends Context.Service<Generation, {
       const model = yield* ServedModel
       const template = yield* ChatTemplate
       const tokenizer = yield* Tokenizer
-      const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? (yield* detectSyntax(template))
+      const shown = yield* detectSyntax(template)
+      const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? shown.syntax
+      const enforcement = new CallEnforcement({ syntax: { ...shown, syntax }, format: template.reasoning, tokenizer })
 
       const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
       const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
@@ -110,6 +113,14 @@ export class Generation extends Context.Service<Generation, {
         const limit = request.prompt._tag === "Chat"
           ? limits({ conversation: request.prompt.conversation, state: reasoning, budget: request.reasoningBudget })
           : undefined
+        const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
+        const promised = promisedField(offered, request.toolChoice)
+        if (promised !== undefined) {
+          return yield* new UnsupportedFeature({
+            message: `${promised}: holding calls to their form is not supported by this version`,
+            field: promised
+          })
+        }
         const engineRequest = (choice: number): EngineRequest => ({
           tokens,
           maxTokens: Math.min(request.maxTokens ?? room, room),
@@ -123,7 +134,6 @@ export class Generation extends Context.Service<Generation, {
         })
         const tickets = yield* inSpan("plan")(Effect.replicateEffect(admission.enter(request.tenant, request.session), choices))
 
-        const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
         const parses = request.prompt._tag === "Chat" && (offered.length > 0 || syntax.marksReasoning === true)
         const tools = { syntax, offered, newId: callId, parallel: request.parallelToolCalls ?? true }
 

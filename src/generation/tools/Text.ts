@@ -11,9 +11,9 @@ export const parseJson = (json: string): unknown => {
 export const jsonUnit = (unit: string): string => unit === "\"" || unit === "\\" || unit < " " ? JSON.stringify(unit).slice(1, -1) : unit
 
 /** What most syntaxes take as the name of a tool. */
-export const isNameStart = (unit: string): boolean => /^[A-Za-z_]$/.test(unit)
+export const isNameStart = (unit: string): boolean => /^\w$/.test(unit)
 
-export const isNamePart = (unit: string): boolean => /^[\w.-]$/.test(unit)
+export const isNamePart = (unit: string): boolean => /^[\w.:/-]$/.test(unit)
 
 /** Reads a fixed text, white space before it allowed or not. */
 export class Literal {

@@ -17,14 +17,20 @@ const call: Conversation = {
   templateVariables: {}
 }
 
+export interface DetectedSyntax {
+  readonly syntax: ToolCallSyntax
+  /** An earlier call as the template shows it, "" where it shows none: tool mbxtool, parameter mbxkey, value mbxvalue. */
+  readonly sample: string
+}
+
 /** How a model with this chat template writes tool calls: as the template shows it an earlier one. */
-export const detectSyntax = (template: ChatTemplate["Service"]): Effect.Effect<ToolCallSyntax> =>
+export const detectSyntax = (template: ChatTemplate["Service"]): Effect.Effect<DetectedSyntax> =>
   template.render(call).pipe(
     // A template without a place for tools may show calls all the same.
     Effect.catch(() => template.render({ ...call, tools: [] })),
     Effect.map(({ text }) => {
       const shown = text.slice(Math.max(0, text.indexOf("mbxuser")))
-      return syntaxes.find((syntax) => syntax.matches(shown)) ?? generic
+      return { syntax: syntaxes.find((syntax) => syntax.matches(shown)) ?? generic, sample: shown }
     }),
-    Effect.catch(() => Effect.succeed(generic))
+    Effect.catch(() => Effect.succeed({ syntax: generic, sample: "" }))
   )

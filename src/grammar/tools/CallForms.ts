@@ -33,7 +33,7 @@ const closedOptions = { closed: true } as const
 const several = (call: Ir.Node, separator: Ir.Node, most: number | null): Ir.Node =>
   most === 1 ? call : Ir.sequence(call, Ir.repeat(Ir.sequence(separator, call), 0, most === null ? null : most - 1))
 
-const bareName = ({ name }: Tool, allowed = /^[A-Za-z_][\w.-]*$/): string => {
+const bareName = ({ name }: Tool, allowed = /^\w[\w.:/-]*$/): string => {
   if (allowed.test(name)) return name
   throw new GrammarError({
     reason: "Unsupported",

@@ -17,7 +17,7 @@ const allowed: Record<string, { readonly folders: ReadonlyArray<string>; readonl
   "src/auth": { folders: ["src/domain", "src/Settings.ts"] },
   "src/telemetry": { folders: ["src/domain"] },
   "src/generation": {
-    folders: ["src/domain", "src/engine", "src/tokenizer", "src/prompt", "src/models", "src/telemetry", "src/Settings.ts"]
+    folders: ["src/domain", "src/engine", "src/grammar", "src/tokenizer", "src/prompt", "src/models", "src/telemetry", "src/Settings.ts"]
   },
   "src/server": {
     folders: [

@@ -144,10 +144,10 @@ describe("the syntax of a model", () => {
         render: () => Effect.succeed({ text, untrusted: [] }),
         startsInReasoning: () => false
       })
-      assert.strictEqual(yield* detectSyntax(template("mbxuser <tool_call>\n{\"name\": \"mbxtool\"")), hermes)
-      assert.strictEqual(yield* detectSyntax(template("mbxuser")), generic)
+      assert.strictEqual((yield* detectSyntax(template("mbxuser <tool_call>\n{\"name\": \"mbxtool\""))).syntax, hermes)
+      assert.strictEqual((yield* detectSyntax(template("mbxuser"))).syntax, generic)
       const refusing = { ...template(""), render: () => Effect.fail(new TemplateError({ message: "no tools" })) }
-      assert.strictEqual(yield* detectSyntax(refusing), generic)
+      assert.strictEqual((yield* detectSyntax(refusing)).syntax, generic)
       assert.isTrue(hermes.matches("<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"))
       assert.isFalse(hermes.matches("<tool_call>\n<function=f>\n</function>\n</tool_call>"))
     }))
@@ -177,7 +177,7 @@ describe("a template of Hermes models", () => {
       })
       const turn = /<\|im_start\|>assistant\n([^]*?)<\|im_end\|>/.exec(prompt.text)?.[1] ?? ""
       assert.isTrue(hermes.matches(turn))
-      assert.strictEqual(yield* detectSyntax(template), hermes)
+      assert.strictEqual((yield* detectSyntax(template)).syntax, hermes)
       const read = outputOf([...turn])
       assert.strictEqual(read.text, "Let me see.")
       assert.deepStrictEqual(read.calls, calls.map((call) => ({ name: call.name, text: call.arguments })))

@@ -45,7 +45,7 @@ describe("what a vendor's template shows of calls and reasoning", () => {
           eos: "</s>",
           specialTexts: ["<think>", "</think>"]
         })
-        assert.strictEqual((yield* detectSyntax(template)).name, syntax)
+        assert.strictEqual((yield* detectSyntax(template)).syntax.name, syntax)
         assert.strictEqual(template.reasoning?.tags[0]?.join(""), tags)
         assert.strictEqual(template.reasoning?.turnEndsInBreak, breaks)
       }))

@@ -141,7 +141,7 @@ describe("grammars of calls", () => {
   })
 
   it("refuse names that a syntax cannot write", () => {
-    for (const [syntax, name] of [["arg-pairs", "a b"], ["qwen-xml", "a>b"], ["gemma4", "1st"], ["mistral-args", "ä"]] as const) {
+    for (const [syntax, name] of [["arg-pairs", "a b"], ["qwen-xml", "a>b"], ["gemma4", "+1"], ["mistral-args", "ä"]] as const) {
       const refused = compileCalls(options(syntax, { tools: [{ name, field: "tools.0" }] }))
       if (Result.isSuccess(refused)) throw new Error("not refused")
       assert.match(refused.failure.message, /^tools\.0: a tool named /)

@@ -1,0 +1,118 @@
+import { Result } from "effect"
+import { createHash } from "node:crypto"
+import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
+import type { Tool, ToolChoice } from "../domain/Tool.ts"
+import type { GrammarError } from "../grammar/GrammarError.ts"
+import { encodeGrammar } from "../grammar/IrEncoder.ts"
+import { type CallGrammarOptions, compileCalls } from "../grammar/tools/CallGrammar.ts"
+import { type ReasoningFormat, type ReasoningState, usualReasoning } from "../prompt/Reasoning.ts"
+import type { Tokenizer } from "../tokenizer/Tokenizer.ts"
+import type { DetectedSyntax } from "./tools/detectSyntax.ts"
+
+/** What a request says about its calls. */
+export interface CallRequest {
+  /** Those that the model is shown. */
+  readonly tools: ReadonlyArray<Tool>
+  readonly choice: ToolChoice | undefined
+  readonly parallel: boolean
+  /** Where the prompt leaves the model. */
+  readonly reasoning: ReasoningState
+}
+
+export interface CallModel {
+  readonly syntax: DetectedSyntax
+  readonly format: ReasoningFormat | undefined
+  readonly tokenizer: Tokenizer["Service"]
+}
+
+/** Grammars of the latest requests; agents send the same tools every turn. */
+const mostKept = 32
+
+const refusal = ({ message, path, reason }: GrammarError, field: string) =>
+  reason === "Unsupported"
+    ? new UnsupportedFeature({ message, field: path === "" ? field : path })
+    : new InvalidRequest({ message, field: path === "" ? field : path })
+
+/** Makes the grammar that holds the output of a request to calls as its tools, their schemas and its choice allow them. */
+export class CallEnforcement {
+  private readonly model: CallModel
+  private readonly specials: ReadonlySet<string>
+  private readonly kept = new Map<string, Uint8Array>()
+
+  constructor(model: CallModel) {
+    this.model = model
+    this.specials = new Set(model.tokenizer.specialTexts)
+  }
+
+  /** The grammar's bytes; undefined where the output is free. */
+  grammar(request: CallRequest): Result.Result<Uint8Array | undefined, InvalidRequest | UnsupportedFeature> {
+    const { choice } = request
+    const tools = choice?.names === undefined ? request.tools : request.tools.filter(({ name }) => choice.names?.includes(name))
+    if (tools.length === 0 || !(choice !== undefined || this.marksCalls() || tools.some(isHeld))) return Result.succeed(undefined)
+    const options = this.options(request, tools)
+    const { token: _, ...told } = options
+    const key = createHash("sha256").update(JSON.stringify(told)).digest("base64")
+    const known = this.kept.get(key)
+    if (known !== undefined) {
+      this.keep(key, known)
+      return Result.succeed(known)
+    }
+    const compiled = compileCalls(options)
+    if (Result.isFailure(compiled)) {
+      // Free output that cannot be held to anything stays free; what was promised is refused.
+      return choice === undefined && !tools.some(isHeld)
+        ? Result.succeed(undefined)
+        : Result.fail(refusal(compiled.failure, choice?.field ?? "tools"))
+    }
+    const bytes = encodeGrammar(compiled.success)
+    this.keep(key, bytes)
+    return Result.succeed(bytes)
+  }
+
+  /** Whether a text or a token shows that a call begins, so that free output needs no grammar before. */
+  private marksCalls(): boolean {
+    const { markers, name } = this.model.syntax.syntax
+    return name !== "harmony" && !name.startsWith("llama3") && markers.length > 0
+  }
+
+  private options({ choice, parallel, reasoning }: CallRequest, tools: ReadonlyArray<Tool>): CallGrammarOptions {
+    const { syntax, tokenizer } = this.model
+    const [first] = (this.model.format ?? usualReasoning).tags
+    const before = reasoning._tag === "Open"
+      ? { close: reasoning.closing }
+      : reasoning._tag === "None" && first !== undefined
+      ? { open: first[0], close: first[1] }
+      : undefined
+    return {
+      syntax: syntax.syntax.name,
+      sample: syntax.sample,
+      tools: tools.map(({ field, inputGrammar, name, parameters, strict }) => ({
+        name,
+        ...(parameters === undefined ? {} : { parameters }),
+        ...(strict === undefined ? {} : { strict }),
+        ...(inputGrammar === undefined ? {} : { inputGrammar }),
+        ...(field === undefined ? {} : { field })
+      })),
+      required: choice?.required ?? false,
+      parallel: parallel && choice?.once !== true,
+      ...(before === undefined || syntax.syntax.marksReasoning === true ? {} : { reasoning: before }),
+      token: (text) => this.specials.has(text) ? tokenizer.tokenId(text) : undefined
+    }
+  }
+
+  private keep(key: string, bytes: Uint8Array): void {
+    this.kept.delete(key)
+    this.kept.set(key, bytes)
+    const [oldest] = this.kept.keys()
+    if (this.kept.size > mostKept && oldest !== undefined) this.kept.delete(oldest)
+  }
+}
+
+/** Whether what a tool is called with was promised to be valid. */
+const isHeld = ({ inputGrammar, strict }: Tool): boolean => strict === true || inputGrammar !== undefined
+
+/** The field of a request that promises something about calls, where one does. */
+export const promisedField = (tools: ReadonlyArray<Tool>, choice: ToolChoice | undefined): string | undefined => {
+  const strict = tools.find((tool) => tool.strict === true)
+  return choice?.field ?? strict?.field?.replace(/\.\w+$/, ".strict")
+}
