@@ -81,8 +81,7 @@ const clientTool = (tool: RequestTool, path: string): Result.Result<Tool, Invali
     name: name.toWellFormed(),
     ...(description === undefined || description === null ? {} : { description: description.toWellFormed() }),
     ...(parameters === undefined || parameters === null ? {} : { parameters }),
-    ...(tool.strict === true ? { strict: true } : {}),
-    field: `${path}.input_schema`
+    ...(tool.strict === true ? { strict: true, field: `${path}.input_schema` } : {})
   })
 }
 

@@ -28,8 +28,7 @@ const functionTool = (wire: WireTool, field: string): Result.Result<Tool, Invali
     name: name.toWellFormed(),
     ...(description === undefined || description === null ? {} : { description: description.toWellFormed() }),
     ...(parameters === undefined || parameters === null ? {} : { parameters }),
-    ...(strict === true ? { strict } : {}),
-    field: `${path}.parameters`
+    ...(strict === true ? { strict, field: `${path}.parameters` } : {})
   })
 }
 

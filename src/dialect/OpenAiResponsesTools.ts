@@ -94,8 +94,7 @@ export class ToolSet {
           this.define({ kind: "function", name, namespace }, {
             ...(description === undefined || description === null ? {} : { description: description.toWellFormed() }),
             ...(parameters === undefined || parameters === null ? {} : { parameters }),
-            ...(strict === true ? { strict } : {}),
-            field: `${path}.parameters`
+            ...(strict === true ? { strict, field: `${path}.parameters` } : {})
           })
         })
       case "custom":

@@ -21,7 +21,7 @@ import { usualReasoning } from "../prompt/Reasoning.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
-import { CallEnforcement, promisedField } from "./CallEnforcement.ts"
+import { promisedField } from "./CallEnforcement.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
 import * as Prompts from "./Prompts.ts"
 import * as ReasoningLimits from "./ReasoningLimits.ts"
@@ -67,7 +67,6 @@ export class Generation extends Context.Service<Generation, {
       const tokenizer = yield* Tokenizer
       const shown = yield* detectSyntax(template)
       const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? shown.syntax
-      const enforcement = new CallEnforcement({ syntax: { ...shown, syntax }, format: template.reasoning, tokenizer })
 
       const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
       const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])

@@ -102,6 +102,7 @@ describe("the fields", () => {
     ["thinking", { type: "enabled" }, ({ request }) => conversationOf(request).templateVariables, { enable_thinking: true }],
     ["thinking", { type: "adaptive" }, ({ request }) => conversationOf(request).templateVariables, { enable_thinking: true }],
     ["thinking", { type: "disabled" }, ({ request }) => conversationOf(request).templateVariables, { enable_thinking: false }],
+    ["tool_choice", { type: "auto" }, ({ request }) => request.toolChoice, undefined],
     ["thinking", budget, ({ request }) => request.reasoningBudget, undefined],
     ["thinking", { type: "enabled", budget_tokens: 1024 }, ({ request }) => request.reasoningBudget, 1024],
     ["thinking", { type: "disabled", budget_tokens: 1024 }, ({ request }) => request.reasoningBudget, undefined],
@@ -168,11 +169,8 @@ describe("the fields", () => {
   })
 
   const refused: ReadonlyArray<readonly [fields: object, named: string]> = [
-    [{ tool_choice: { type: "any" } }, "tool_choice"],
-    [{ tool_choice: { type: "tool", name: "weather" } }, "tool_choice"],
     [{ output_config: { format: { type: "json_schema", schema: {} } } }, "output_config.format"],
     [{ output_format: { type: "json_schema", schema: {} } }, "output_format"],
-    [{ tools: [weather, { ...weather, name: "b", strict: true }] }, "tools.1.strict"],
     [{ n: 2 }, "n"],
     [{ thread: { type: "create" } }, "thread"],
     [{ thread: {}, messages: [] }, "thread"],
@@ -209,6 +207,9 @@ describe("the fields", () => {
     [{ tools: [{ name: "x", input_schema: "y" }] }, "tools.0.input_schema"],
     [{ tools: {} }, "tools"],
     [{ tool_choice: "auto" }, "tool_choice"],
+    [{ tool_choice: { type: "any" } }, "tool_choice"],
+    [{ tools: [weather], tool_choice: { type: "tool", name: "other" } }, "tool_choice.name"],
+    [{ tools: [weather], tool_choice: { type: "tool" } }, "tool_choice.name"],
     [{ tool_choice: { type: "maybe" } }, "tool_choice.type"],
     [{ thinking: { type: "sometimes" } }, "thinking.type"],
     [{ thinking: { type: "enabled", budget_tokens: "many" } }, "thinking.budget_tokens"],

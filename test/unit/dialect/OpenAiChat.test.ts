@@ -219,11 +219,6 @@ describe("tools", () => {
 
   it("that have to be enforced are refused by name", () => {
     const table: ReadonlyArray<readonly [object, string]> = [
-      [{ tools: [tool("f")], tool_choice: "required" }, "tool_choice"],
-      [{ tools: [tool("f")], tool_choice: { type: "function", function: { name: "f" } } }, "tool_choice"],
-      [{ tools: [tool("f")], tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [] } } }, "tool_choice"],
-      [{ tools: [tool("f"), tool("g", { strict: true })] }, "tools.1.function.strict"],
-      [{ tools: [{ type: "function", name: "g", strict: true }] }, "tools.0.strict"],
       [{ response_format: { type: "json_object" } }, "response_format"],
       [{ response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } } }, "response_format"],
       [{ functions: [{ name: "f" }] }, "functions"],

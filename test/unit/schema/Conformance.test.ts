@@ -215,7 +215,7 @@ describe("deviations", () => {
         ["/v1/chat/completions", { messages, response_format: schema }, "response_format"],
         ["/v1/messages", { messages, tools: [{ name: "f", input_schema: parameters, strict: true }] }, "tools.0.strict"],
         ["/v1/messages", { messages, tool_choice: { type: "any" } }, "tool_choice"],
-        ["/v1/messages", { messages, tool_choice: { type: "tool", name: "f" } }, "tool_choice"],
+        ["/v1/messages", { messages, tool_choice: { type: "tool", name: "f" } }, "tool_choice.name"],
         ["/v1/messages", { messages, output_format: schema }, "output_format"],
         ["/v1/responses", { input: "hi", tools: [tool] }, "tools.0.strict"],
         ["/v1/responses", { input: "hi", tool_choice: "required" }, "tool_choice"],

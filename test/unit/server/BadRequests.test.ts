@@ -43,7 +43,7 @@ const bodies: ReadonlyArray<readonly [name: string, body: unknown, param: string
     "tools.0.function.strict",
     "unsupported_parameter"
   ],
-  ["a forced tool", { messages, tool_choice: "required" }, "tool_choice", "unsupported_parameter"],
+  ["a forced tool where there is none", { messages, tool_choice: "required" }, "tool_choice"],
   ["json_object", { messages, response_format: { type: "json_object" } }, "response_format", "unsupported_parameter"],
   [
     "json_schema",
