@@ -6,7 +6,12 @@ const output = { dir: "dist", format: "esm", chunkFileNames: "chunks/[name]-[has
 // Programs ship with everything inside: resolving a few hundred modules makes start-up several times slower. Only the optional telemetry
 // exporters stay outside, since they are imported only where an endpoint is configured.
 const programs = defineConfig({
-  input: { cli: "src/cli.ts", worker: "src/engine/worker.ts", prompts: "src/prompt/promptThreadEntry.ts" },
+  input: {
+    cli: "src/cli.ts",
+    worker: "src/engine/worker.ts",
+    inspector: "src/engine/inspector.ts",
+    prompts: "src/prompt/promptThreadEntry.ts"
+  },
   platform: "node",
   external: [/^@opentelemetry\//, /^@effect\/opentelemetry/],
   output: { ...output, cleanDir: true, minify: { compress: true, mangle: false, codegen: { removeWhitespace: false } } }

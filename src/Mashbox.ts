@@ -24,7 +24,10 @@ import { Tokenizer } from "./tokenizer/Tokenizer.ts"
 /** Most rows of one engine step: prefill runs in chunks of this many tokens, and decoding waits for at most one of them. */
 const batchTokens = 256
 
-const loadOptions = (settings: SettingsValue): NativeLoadOptions => ({
+/** What the engine is told to load. */
+export const loadOptions = (
+  settings: Pick<SettingsValue, "model" | "threads" | "slots" | "contextLength" | "kvType">
+): NativeLoadOptions => ({
   path: settings.model,
   threads: settings.threads ?? 0,
   slots: settings.slots,

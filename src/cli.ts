@@ -4,6 +4,7 @@ import { Cause, Effect, Exit, Runtime } from "effect"
 import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import { reportFailure } from "./cli/Failure.ts"
+import { models } from "./cli/models.ts"
 import { run } from "./cli/run.ts"
 
 const mashbox = Command.make("mashbox").pipe(
@@ -16,9 +17,10 @@ const mashbox = Command.make("mashbox").pipe(
     { command: "mashbox run", description: "Serve the small bundled model at http://127.0.0.1:8000" },
     { command: "mashbox run ~/models/Qwen3-0.6B-Q4_K_M.gguf", description: "Serve a model of your own" },
     { command: "mashbox run model.gguf --ctx 32768 --slots 2", description: "Two requests at once, 32 768 tokens each" },
+    { command: "mashbox models inspect model.gguf --ctx 32768", description: "What a file holds, what it takes, what would not work" },
     { command: "MASHBOX_API_KEY=secret mashbox run model.gguf --host 0.0.0.0", description: "Serve the local network, with a key" }
   ]),
-  Command.withSubcommands([run])
+  Command.withSubcommands([run, models])
 )
 
 /** A stop that was asked for is a success; `process.exit` also ends what a request may have left behind. */

@@ -33,3 +33,18 @@ export const greedyDefaults: SamplingDefaults = {
 }
 
 export const greedy: Sampling = { ...greedyDefaults, seed: 0, logitBias: [] }
+
+/** Under the names that requests use. */
+export const wireSampling = (sampling: Partial<SamplingDefaults>): Readonly<Record<string, number>> => {
+  const named = {
+    temperature: sampling.temperature,
+    top_k: sampling.topK,
+    top_p: sampling.topP,
+    min_p: sampling.minP,
+    repetition_penalty: sampling.repetitionPenalty,
+    frequency_penalty: sampling.frequencyPenalty,
+    presence_penalty: sampling.presencePenalty,
+    rep_window: sampling.repetitionWindow
+  }
+  return Object.fromEntries(Object.entries(named).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]))
+}

@@ -5,8 +5,29 @@
  */
 export interface Native {
   info(): NativeInfo
+  /** Everything that loading checks before it reads the weights. */
+  inspect(options: NativeLoadOptions): NativeInspection
   /** Loads on a thread of its own. `onFrame` gets one binary frame per engine step (layout: `Frames.ts`), already on the JS thread. */
   load(options: NativeLoadOptions, onProgress: (fraction: number) => void, onFrame: (frame: Uint8Array) => void): Promise<NativeEngine>
+}
+
+/** What loading a model would take, which need not fit. */
+export interface NativeInspection {
+  readonly architecture: string
+  readonly layers: number
+  readonly vocabularySize: number
+  readonly trainedContextLength: number
+  /** Tokens per slot. */
+  readonly contextLength: number
+  readonly slots: number
+  /** Bytes. */
+  readonly memory: { readonly weights: number; readonly kvCache: number; readonly scratch: number }
+  /** Bytes that the machine can give now; a tenth is left to others. */
+  readonly availableMemory: number
+  /** The longest context that fits with these slots, and the most slots that fit with this context. */
+  readonly largestContext: number
+  readonly largestSlots: number
+  readonly fits: boolean
 }
 
 export interface NativeInfo {

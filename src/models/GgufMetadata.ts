@@ -6,7 +6,7 @@ import { GgufCursor, modelError, printable } from "./GgufCursor.ts"
 import { GgufFields, requireField } from "./GgufFields.ts"
 import { type GgufHeader, type GgufTensor, readHeader } from "./GgufHeader.ts"
 import { readVocabulary } from "./GgufVocabulary.ts"
-import type { ModelMetadata } from "./ModelMetadata.ts"
+import type { ModelMetadata, Vocabulary } from "./ModelMetadata.ts"
 import { readSampling } from "./ModelSampling.ts"
 
 /**
@@ -14,11 +14,20 @@ import { readSampling } from "./ModelSampling.ts"
  * against its size first, and every fault is a `ModelError` that names the key or tensor. Tensor data are not read.
  */
 export const read = (path: string): Effect.Effect<ModelMetadata, ModelError> =>
-  Effect.suspend(() => Effect.fromResult(readResult(path))).pipe(Effect.withSpan("GgufMetadata.read"))
+  Effect.suspend(() => Effect.fromResult(attempt(() => readSync(path)))).pipe(Effect.withSpan("GgufMetadata.read"))
 
-const readResult = (path: string): Result.Result<ModelMetadata, ModelError> => {
+/** {@link read} of a file whose tokenizer or sampling may be beyond use: each fault that leaves the rest readable stands beside it. */
+export const inspect = (path: string): Effect.Effect<InspectedFile, ModelError> =>
+  Effect.suspend(() => Effect.fromResult(attempt(() => inspectSync(path)))).pipe(Effect.withSpan("GgufMetadata.inspect"))
+
+export interface InspectedFile extends Omit<ModelMetadata, "vocabulary" | "sampling"> {
+  readonly vocabulary: Result.Result<Vocabulary, ModelError>
+  readonly sampling: Result.Result<ModelMetadata["sampling"], ModelError>
+}
+
+const attempt = <A>(read: () => A): Result.Result<A, ModelError> => {
   try {
-    return Result.succeed(readSync(path))
+    return Result.succeed(read())
   } catch (error) {
     if (error instanceof ModelError) return Result.fail(error)
     throw error
@@ -31,16 +40,26 @@ interface Part {
 }
 
 const readSync = (path: string): ModelMetadata => {
+  const { sampling, vocabulary, ...file } = inspectSync(path)
+  return { ...file, vocabulary: orThrow(vocabulary), sampling: orThrow(sampling) }
+}
+
+const orThrow = <A>(result: Result.Result<A, ModelError>): A => {
+  if (Result.isFailure(result)) throw result.failure
+  return result.success
+}
+
+const inspectSync = (path: string): InspectedFile => {
   const first = readPart(path)
   const fields = new GgufFields(first.header.values)
   const architecture = requireField("general.architecture", fields.string("general.architecture"))
   if (!/^[a-z0-9][a-z0-9._-]*$/i.test(architecture)) {
     throw modelError("Invalid", "general.architecture: not the name of an architecture", "general.architecture")
   }
-  const vocabulary = readVocabulary(fields)
+  const vocabulary = attempt(() => readVocabulary(fields))
   const parts = [first, ...otherParts(path, fields)]
   const tensors = parts.flatMap((part) => part.header.tensors)
-  checkTensors(fields, tensors, vocabulary.tokens.length)
+  checkTensors(fields, tensors, Result.isSuccess(vocabulary) ? vocabulary.success.tokens.length : 0)
   return {
     path,
     id: modelId(path, fields.string("general.name")),
@@ -50,7 +69,7 @@ const readSync = (path: string): ModelMetadata => {
     parameters: sum(tensors, (tensor) => tensor.elements),
     contextLength: contextLength(fields, architecture),
     chatTemplate: fields.string("tokenizer.chat_template"),
-    sampling: readSampling(fields),
+    sampling: attempt(() => readSampling(fields)),
     parts: parts.length,
     tensors: tensors.map(({ bytes, elements, name, type }) => ({ name, type, elements, bytes })),
     vocabulary

@@ -5,7 +5,7 @@ import { openApi } from "../../schema/Api.ts"
 import type { Health } from "../../schema/mashbox/Health.ts"
 import type { Model, ModelList } from "../../schema/openai/Models.ts"
 import { type EngineError, ModelNotFound } from "../domain/Errors.ts"
-import { greedyDefaults, type SamplingDefaults } from "../domain/Sampling.ts"
+import { greedyDefaults, wireSampling } from "../domain/Sampling.ts"
 import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import type { NativeModelInfo } from "../engine/Native.ts"
@@ -56,18 +56,6 @@ export const listModels = Effect.gen(function*() {
 export const getModel = Effect.fnUntraced(function*(id: string) {
   if (!isNamed(yield* ServedModel, id)) return yield* new ModelNotFound({ model: id })
   return named(yield* describeModel, id)
-})
-
-/** Under the names that requests use. */
-const wireSampling = (defaults: SamplingDefaults) => ({
-  temperature: defaults.temperature,
-  top_k: defaults.topK,
-  top_p: defaults.topP,
-  min_p: defaults.minP,
-  repetition_penalty: defaults.repetitionPenalty,
-  frequency_penalty: defaults.frequencyPenalty,
-  presence_penalty: defaults.presencePenalty,
-  rep_window: defaults.repetitionWindow
 })
 
 const healthStatus = { Ready: "ok", Loading: "loading", Failed: "failed" } as const
