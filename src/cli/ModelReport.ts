@@ -112,7 +112,7 @@ const describeChat = Effect.fnUntraced(
     }
     const chat: NonNullable<ModelReport["chat"]> = {
       template: entry?.chatTemplate !== undefined ? "catalog" : template === undefined ? "chatml" : "model",
-      tool_syntax: entry?.toolSyntax ?? (yield* detectSyntax(made.success)).name,
+      tool_syntax: entry?.toolSyntax ?? (yield* detectSyntax(made.success)).syntax.name,
       reasoning: entry?.reasoning ?? shownTags(entry?.chatTemplate ?? template, made.success)
     }
     return chat
