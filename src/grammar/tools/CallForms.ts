@@ -6,6 +6,7 @@ import * as Ir from "../Ir.ts"
 import { compileArgumentsInto, compileInto } from "../JsonSchema.ts"
 import type { ArgumentsLayout, ValueLayout } from "../ValueLayout.ts"
 import { GemmaLayout } from "./GemmaLayout.ts"
+import type { InputNodes } from "./InputGrammar.ts"
 import { PythonLayout } from "./PythonLayout.ts"
 import { bareNames, plainText, TaggedJsonLayout, unmistakable } from "./TextValues.ts"
 
@@ -24,8 +25,12 @@ export interface CallForm {
   readonly opener?: string
   /** From behind the opener to the end of all calls; `call` are the alternatives for one of them. */
   readonly calls: (call: Ir.Node, most: number | null) => Ir.Node
-  /** One call of a tool with these parameters. */
-  readonly call: (tool: Tool, schema: unknown) => Ir.Node
+  /** One call of a tool with these arguments. */
+  readonly call: (tool: Tool, values: Ir.Node) => Ir.Node
+  /** The arguments that a schema allows. */
+  readonly values: (tool: Tool, schema: unknown) => Ir.Node
+  /** The one argument `input`, which is a string of a grammar. */
+  readonly input: (nodes: InputNodes) => Ir.Node
 }
 
 const closedOptions = { closed: true } as const
@@ -45,20 +50,24 @@ const bareName = ({ name }: Tool, allowed = /^\w[\w.:/-]*$/): string => {
 /** White space that the sample has at the place of the group. */
 const gap = (sample: string, place: RegExp, usual: string): string => place.exec(sample)?.[1] ?? usual
 
-const jsonArguments = ({ builder }: FormContext) => (schema: unknown) => compileInto(builder, schema, closedOptions)
+/** Arguments as one JSON object. */
+const jsonArguments = ({ builder }: FormContext): Pick<CallForm, "input" | "values"> => ({
+  values: (_tool, schema) => compileInto(builder, schema, closedOptions),
+  input: ({ escaped }) => Ir.sequence(Ir.text("{\"input\": \""), escaped(), Ir.text("\"}"))
+})
 
 const hermes = (context: FormContext): CallForm => {
   const { mark, sample } = context
   const inner = gap(sample, /<tool_call>(\s*)\{/, "\n")
   const after = gap(sample, /\}(\s*)<\/tool_call>/, "\n")
-  const json = jsonArguments(context)
   return {
+    ...jsonArguments(context),
     opener: "<tool_call>",
     calls: (call, most) => several(call, Ir.sequence(Ir.text("\n"), mark("<tool_call>")), most),
-    call: (tool, schema) =>
+    call: (tool, values) =>
       Ir.sequence(
         Ir.text(`${inner}{"name": ${JSON.stringify(tool.name)}, "arguments": `),
-        json(schema),
+        values,
         Ir.text(`}${after}`),
         mark("</tool_call>")
       )
@@ -68,36 +77,41 @@ const hermes = (context: FormContext): CallForm => {
 /** Arguments between tags; strings stand there as they are. */
 const taggedArguments = (
   { builder }: FormContext,
-  tool: Tool,
-  schema: unknown,
   closer: string,
   argument: (key: Ir.Node, value: Ir.Node) => Ir.Node
-): Ir.Node => {
-  const parameters = toolParameters([tool], tool.name)
-  const layout: ArgumentsLayout = {
-    separator: Ir.text(""),
-    argument: (names, value) =>
-      argument(bareNames(names, "word", /^[^<>\s](?:[^<>\n]*[^<>\s])?$/), value(names._tag === "Text" ? names.text : undefined)),
-    text: (name) => {
-      // A parameter without a name of its own has no types of its own either, and is read as text.
-      const only = name === undefined || parameters.isText(name)
-      return {
-        only,
-        string: (language) => plainText(only || name === undefined ? language : unmistakable(language, parameters.types(name)), closer)
+): Pick<CallForm, "input" | "values"> => ({
+  values: (tool, schema) => {
+    const parameters = toolParameters([{ ...tool, parameters: schema }], tool.name)
+    const layout: ArgumentsLayout = {
+      separator: Ir.text(""),
+      argument: (names, value) =>
+        argument(bareNames(names, "word", /^[^<>\s](?:[^<>\n]*[^<>\s])?$/), value(names._tag === "Text" ? names.text : undefined)),
+      text: (name) => {
+        // A parameter without a name of its own has no types of its own either, and is read as text.
+        const only = name === undefined || parameters.isText(name)
+        return {
+          only,
+          string: (language) => plainText(only || name === undefined ? language : unmistakable(language, parameters.types(name)), closer)
+        }
       }
     }
-  }
-  return compileArgumentsInto(builder, schema, layout, { ...closedOptions, layout: new TaggedJsonLayout(closer) })
-}
+    return compileArgumentsInto(builder, schema, layout, { ...closedOptions, layout: new TaggedJsonLayout(closer) })
+  },
+  input: ({ raw }) => argument(Ir.text("input"), raw())
+})
 
 const qwenXml = (context: FormContext): CallForm => ({
+  ...taggedArguments(
+    context,
+    "</parameter>",
+    (key, value) => Ir.sequence(Ir.text("<parameter="), key, Ir.text(">\n"), value, Ir.text("\n</parameter>\n"))
+  ),
   opener: "<tool_call>",
   calls: (call, most) => several(call, Ir.sequence(Ir.text("\n"), context.mark("<tool_call>")), most),
-  call: (tool, schema) =>
+  call: (tool, values) =>
     Ir.sequence(
       Ir.text(`\n<function=${bareName(tool, /^[^\s>]+$/)}>\n`),
-      taggedArguments(context, tool, schema, "</parameter>", (key, value) =>
-        Ir.sequence(Ir.text("<parameter="), key, Ir.text(">\n"), value, Ir.text("\n</parameter>\n"))),
+      values,
       Ir.text("</function>\n"),
       context.mark("</tool_call>")
     )
@@ -107,24 +121,20 @@ const argPairs = (context: FormContext): CallForm => {
   const { mark, sample } = context
   const between = gap(sample, /mbxtool(\s*)<arg_key>/, "\n")
   return {
+    ...taggedArguments(context, "</arg_value>", (key, value) =>
+      Ir.sequence(
+        mark("<arg_key>"),
+        key,
+        mark("</arg_key>"),
+        Ir.text(between),
+        mark("<arg_value>"),
+        value,
+        mark("</arg_value>"),
+        Ir.text(between)
+      )),
     opener: "<tool_call>",
     calls: (call, most) => several(call, Ir.sequence(Ir.text(between), mark("<tool_call>")), most),
-    call: (tool, schema) =>
-      Ir.sequence(
-        Ir.text(bareName(tool) + between),
-        taggedArguments(context, tool, schema, "</arg_value>", (key, value) =>
-          Ir.sequence(
-            mark("<arg_key>"),
-            key,
-            mark("</arg_key>"),
-            Ir.text(between),
-            mark("<arg_value>"),
-            value,
-            mark("</arg_value>"),
-            Ir.text(between)
-          )),
-        mark("</tool_call>")
-      )
+    call: (tool, values) => Ir.sequence(Ir.text(bareName(tool) + between), values, mark("</tool_call>"))
   }
 }
 
@@ -134,14 +144,17 @@ const inValues = (separator: Ir.Node, values: ValueLayout): ArgumentsLayout => (
 })
 
 const gemma4 = ({ builder, mark }: FormContext): CallForm => {
-  const layout = new GemmaLayout(mark("<|\"|>"))
+  const quote = mark("<|\"|>")
+  const layout = new GemmaLayout(quote)
   return {
+    values: (_tool, schema) => compileArgumentsInto(builder, schema, inValues(layout.comma, layout), { ...closedOptions, layout }),
+    input: ({ raw }) => Ir.sequence(Ir.text("input:"), quote, raw(), quote),
     opener: "<|tool_call>",
     calls: (call, most) => several(call, mark("<|tool_call>"), most),
-    call: (tool, schema) =>
+    call: (tool, values) =>
       Ir.sequence(
         Ir.text(`call:${bareName(tool)}{`),
-        compileArgumentsInto(builder, schema, inValues(layout.comma, layout), { ...closedOptions, layout }),
+        values,
         Ir.text("}"),
         mark("<tool_call|>")
       )
@@ -149,46 +162,46 @@ const gemma4 = ({ builder, mark }: FormContext): CallForm => {
 }
 
 const mistralArray = (context: FormContext): CallForm => {
-  const json = jsonArguments(context)
   return {
+    ...jsonArguments(context),
     opener: "[TOOL_CALLS]",
     calls: (call, most) =>
       Ir.sequence(Ir.text(`${gap(context.sample, /\[TOOL_CALLS\](\s*)\[/, "")}[`), several(call, Ir.text(", "), most), Ir.text("]")),
-    call: (tool, schema) => Ir.sequence(Ir.text(`{"name": ${JSON.stringify(tool.name)}, "arguments": `), json(schema), Ir.text("}"))
+    call: (tool, values) => Ir.sequence(Ir.text(`{"name": ${JSON.stringify(tool.name)}, "arguments": `), values, Ir.text("}"))
   }
 }
 
 const mistralArguments = (context: FormContext): CallForm => {
-  const json = jsonArguments(context)
   return {
+    ...jsonArguments(context),
     opener: "[TOOL_CALLS]",
     calls: (call, most) => several(call, context.mark("[TOOL_CALLS]"), most),
-    call: (tool, schema) => Ir.sequence(Ir.text(bareName(tool)), context.mark("[ARGS]"), json(schema))
+    call: (tool, values) => Ir.sequence(Ir.text(bareName(tool)), context.mark("[ARGS]"), values)
   }
 }
 
 const deepSeek = (context: FormContext): CallForm => {
   const { mark } = context
-  const json = jsonArguments(context)
   const fenced = context.sample.includes("function<｜tool▁sep｜>")
   return {
+    ...jsonArguments(context),
     opener: "<｜tool▁calls▁begin｜>",
     calls: (call, most) => Ir.sequence(several(call, Ir.text(fenced ? "\n" : ""), most), mark("<｜tool▁calls▁end｜>")),
-    call: (tool, schema) => {
+    call: (tool, values) => {
       const name = bareName(tool)
       const body = fenced
-        ? [Ir.text("function"), mark("<｜tool▁sep｜>"), Ir.text(`${name}\n\`\`\`json\n`), json(schema), Ir.text("\n```")]
-        : [Ir.text(name), mark("<｜tool▁sep｜>"), json(schema)]
+        ? [Ir.text("function"), mark("<｜tool▁sep｜>"), Ir.text(`${name}\n\`\`\`json\n`), values, Ir.text("\n```")]
+        : [Ir.text(name), mark("<｜tool▁sep｜>"), values]
       return Ir.sequence(mark("<｜tool▁call▁begin｜>"), ...body, mark("<｜tool▁call▁end｜>"))
     }
   }
 }
 
 const llama3Json = (context: FormContext): CallForm => {
-  const json = jsonArguments(context)
   return {
+    ...jsonArguments(context),
     calls: (call, most) => several(call, Ir.text("; "), most),
-    call: (tool, schema) => Ir.sequence(Ir.text(`{"name": ${JSON.stringify(tool.name)}, "parameters": `), json(schema), Ir.text("}"))
+    call: (tool, values) => Ir.sequence(Ir.text(`{"name": ${JSON.stringify(tool.name)}, "parameters": `), values, Ir.text("}"))
   }
 }
 
@@ -199,25 +212,26 @@ const llama3Pythonic = ({ builder }: FormContext): CallForm => {
     argument: (names, value) => Ir.sequence(bareNames(names, "identifier", /^[A-Za-z_]\w*$/), Ir.text("="), value(undefined))
   }
   return {
+    values: (_tool, schema) => compileArgumentsInto(builder, schema, own, { ...closedOptions, layout }),
+    input: ({ escaped }) => Ir.sequence(Ir.text("input=\""), escaped(), Ir.text("\"")),
     calls: (call, most) => Ir.sequence(Ir.text("["), several(call, Ir.text(", "), most), Ir.text("]")),
-    call: (tool, schema) =>
-      Ir.sequence(Ir.text(`${bareName(tool)}(`), compileArgumentsInto(builder, schema, own, { ...closedOptions, layout }), Ir.text(")"))
+    call: (tool, values) => Ir.sequence(Ir.text(`${bareName(tool)}(`), values, Ir.text(")"))
   }
 }
 
 const harmony = (context: FormContext): CallForm => {
   const { mark } = context
-  const json = jsonArguments(context)
   return {
+    ...jsonArguments(context),
     calls: (call) => call,
-    call: (tool, schema) =>
+    call: (tool, values) =>
       Ir.sequence(
         mark("<|channel|>"),
         Ir.text(`commentary to=functions.${bareName(tool, /^[^\s<]+$/)} `),
         mark("<|constrain|>"),
         Ir.text("json"),
         mark("<|message|>"),
-        json(schema)
+        values
       )
   }
 }

@@ -4,6 +4,7 @@ import { GrammarBuilder } from "../GrammarBuilder.ts"
 import { attempt, GrammarError } from "../GrammarError.ts"
 import * as Ir from "../Ir.ts"
 import { anyText, type CallForm, callForm } from "./CallForms.ts"
+import { inputNodes } from "./InputGrammar.ts"
 
 export interface CallGrammarOptions {
   /** Name of the syntax. */
@@ -64,16 +65,18 @@ class CallGrammar {
 
   /** A schema that cannot be enforced is refused where the tool is strict; else its calls have any arguments. */
   #call(tool: Tool): Ir.Node {
+    const form = this.#form
+    const { inputGrammar, parameters = { type: "object" } } = tool
     try {
-      return this.#form.call(tool, tool.parameters ?? { type: "object" })
-    } catch (error) {
-      if (!(error instanceof GrammarError)) throw error
-      if (tool.strict === true) throw this.#inTool(error, tool)
+      if (inputGrammar !== undefined) return form.call(tool, form.input(inputNodes(this.#builder, inputGrammar)))
       try {
-        return this.#form.call(tool, { type: "object" })
-      } catch (other) {
-        throw other instanceof GrammarError ? this.#inTool(other, tool) : other
+        return form.call(tool, form.values(tool, parameters))
+      } catch (error) {
+        if (tool.strict === true || !(error instanceof GrammarError)) throw error
+        return form.call(tool, form.values(tool, { type: "object" }))
       }
+    } catch (error) {
+      throw error instanceof GrammarError ? this.#inTool(error, tool) : error
     }
   }
 

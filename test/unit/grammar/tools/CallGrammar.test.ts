@@ -22,6 +22,8 @@ const options = (syntax: string, changes: Partial<CallGrammarOptions> = {}): Cal
   ...changes
 })
 
+const inputSchema = { type: "object", properties: { input: { type: "string" } }, required: ["input"] }
+
 const grammarOf = (own: CallGrammarOptions) => Result.getOrThrow(compileCalls(own))
 
 const isArguments = (value: unknown): value is Call["arguments"] => typeof value === "object" && value !== null && !Array.isArray(value)
@@ -96,6 +98,39 @@ describe("grammars of calls", () => {
       assert.isAbove(some, 10)
     })
   }
+
+  it("hold the input of a tool to its own grammar, in every syntax", () => {
+    const lark = `start: begin line+ end
+begin: "*** Begin \\"Patch\\"" LF
+line: ("+" | "-" | " ") /[^\\n]{0,12}/ LF
+end: "*** End Patch"
+LF: /\\n/
+`
+    const patch = {
+      name: "patch",
+      parameters: inputSchema,
+      inputGrammar: { syntax: "lark", definition: lark },
+      field: "tools.0.format.definition"
+    }
+    const regex = { name: "digits", parameters: inputSchema, inputGrammar: { syntax: "regex", definition: "[0-9]{2}\\n(\"a\"|b)" } }
+    const next = random(16)
+    for (const syntax of syntaxes) {
+      const walk = new GrammarWalk(grammarOf(options(syntax.name, { tools: [patch, regex] })), next)
+      for (let round = 0; round < 60; round++) {
+        const text = walk.text()
+        const { calls } = piped([text], { syntax, tools: [patch, regex] })
+        assert.isAbove(calls.length, 0, text)
+        for (const { name, text: json } of calls) {
+          const { input }: { readonly input: string } = JSON.parse(json)
+          const form = name === "patch" ? /^\*\*\* Begin "Patch"\n(?:[+ -][^\n]{0,12}\n)+\*\*\* End Patch$/u : /^[0-9]{2}\n("a"|b)$/
+          assert.match(input, form, `${syntax.name}: ${JSON.stringify(text)}`)
+        }
+      }
+    }
+    const bad = compileCalls(options("hermes", { tools: [{ ...patch, inputGrammar: { syntax: "lark", definition: "start: missing" } }] }))
+    if (Result.isSuccess(bad)) throw new Error("not refused")
+    assert.match(bad.failure.message, /^tools\.0\.format\.definition: /)
+  })
 
   it("take reasoning before the calls, opened by the prompt or by the model", () => {
     const next = random(14)

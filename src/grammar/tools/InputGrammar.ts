@@ -1,0 +1,110 @@
+import * as CodePoints from "../CodePoints.ts"
+import { GrammarBuilder } from "../GrammarBuilder.ts"
+import { GrammarError } from "../GrammarError.ts"
+import * as Ir from "../Ir.ts"
+import { encode } from "../JsonText.ts"
+import * as Lark from "../Lark.ts"
+import * as Pattern from "../Pattern.ts"
+import * as Regular from "../Regular.ts"
+import { toNode } from "../RegularNode.ts"
+
+/** The input of a tool, as it is and as it stands inside a JSON string, without the quotes. */
+export interface InputNodes {
+  readonly raw: () => Ir.Node
+  readonly escaped: () => Ir.Node
+}
+
+/** Rules of one grammar in another one, under new names, each node changed by `change` or kept. */
+class Transplant {
+  readonly #builder: GrammarBuilder
+  readonly #escape: boolean
+  readonly #names: ReadonlyMap<string, string>
+  readonly #made = new Map<Ir.Node, Ir.Node>()
+
+  constructor(builder: GrammarBuilder, grammar: Ir.Grammar, escape: boolean) {
+    this.#builder = builder
+    this.#escape = escape
+    this.#names = new Map(grammar.rules.map(({ name }) => [name, builder.fresh(`input-${name}`)]))
+    for (const { name, node } of grammar.rules) this.#builder.define(this.#names.get(name) ?? name, this.#node(node))
+  }
+
+  root(grammar: Ir.Grammar): Ir.Node {
+    return Ir.rule(this.#names.get(grammar.root) ?? grammar.root)
+  }
+
+  #node(node: Ir.Node): Ir.Node {
+    const known = this.#made.get(node)
+    if (known !== undefined) return known
+    const made = this.#changed(node)
+    this.#made.set(node, made)
+    return made
+  }
+
+  #changed(node: Ir.Node): Ir.Node {
+    switch (node.kind) {
+      case "text":
+        return this.#escape ? Ir.text(JSON.stringify(node.value.toWellFormed()).slice(1, -1)) : node
+      case "class":
+        return this.#escape ? toNode(encode(Regular.characters(pointsOf(node)))) : node
+      case "sequence":
+      case "choice":
+      case "and":
+        return { ...node, items: node.items.map((item) => this.#node(item)) }
+      case "repeat":
+      case "lexeme":
+        return { ...node, item: this.#node(node.item) }
+      case "not": {
+        const item = this.#node(node.item)
+        return this.#escape ? { kind: "and", items: [anyEscaped, { kind: "not", item }] } : { kind: "not", item }
+      }
+      case "rule":
+        return Ir.rule(this.#names.get(node.name) ?? node.name)
+      case "permutation":
+        return {
+          ...node,
+          separator: this.#node(node.separator),
+          items: node.items.map((item) => ({ ...item, node: this.#node(item.node) }))
+        }
+      case "free":
+      case "token":
+        throw new GrammarError({ reason: "Unsupported", message: "free text and tokens cannot stand in a tool's input", path: "" })
+    }
+  }
+}
+
+const anyEscaped = toNode(Regular.star(encode(Regular.anyCharacter)))
+
+const pointsOf = (node: Extract<Ir.Node, { readonly kind: "class" }>): CodePoints.CodePoints => {
+  const points = CodePoints.of(...node.ranges)
+  return node.negated === true ? CodePoints.complement(points) : points
+}
+
+const grammarOf = (syntax: string, definition: string): Ir.Grammar => {
+  const builder = new GrammarBuilder()
+  switch (syntax) {
+    case "lark":
+      return builder.finish(Lark.compileInto(builder, definition), "grammar")
+    case "regex": {
+      const language = Pattern.whole(definition, { dialect: "python" }, (reason, message, offset) => {
+        throw new GrammarError({ reason, message: `${message} (character ${offset + 1})`, path: "" })
+      })
+      return builder.finish({ kind: "lexeme", item: toNode(language) }, "pattern")
+    }
+    default:
+      throw new GrammarError({ reason: "Unsupported", message: `grammars in ${syntax} are not known; lark and regex are`, path: "" })
+  }
+}
+
+/**
+ * The grammar of a tool's whole input.
+ *
+ * @throws GrammarError
+ */
+export const inputNodes = (
+  builder: GrammarBuilder,
+  { definition, syntax }: { readonly syntax: string; readonly definition: string }
+): InputNodes => {
+  const grammar = grammarOf(syntax, definition)
+  const nodes = (escape: boolean) => () => new Transplant(builder, grammar, escape).root(grammar)
+  return { raw: nodes(false), escaped: nodes(true) }
+}
