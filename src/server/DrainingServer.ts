@@ -9,7 +9,8 @@ export class DrainingServer extends HttpServer {
   private readonly running = new Map<Socket, number>()
   private draining = false
 
-  constructor(options: ServerOptions) {
+  /** `lingerMs`: how long the client of an upgrade may keep the connection after the server has ended its side, which Node does not watch. */
+  constructor(options: ServerOptions, lingerMs: number) {
     super(options)
     this.on("connection", (socket: Socket) => {
       this.running.set(socket, 0)
@@ -26,7 +27,9 @@ export class DrainingServer extends HttpServer {
       this.count(socket, 1)
       socket.once("finish", () => {
         this.count(socket, -1)
-        if (this.draining) this.endUnused(socket)
+        if (this.draining) return this.endUnused(socket)
+        const linger = setTimeout(() => socket.destroy(), lingerMs)
+        socket.once("close", () => clearTimeout(linger))
       })
     })
   }

@@ -11,6 +11,9 @@ import * as Routes from "./Routes.ts"
 import { webSocketOptions } from "./SocketConnection.ts"
 import { type OnRefused, refuseUnparsed } from "./Unparsed.ts"
 
+/** For the last packets of a connection that the server has ended. */
+const lingerMs = 5_000
+
 const makeNodeServer = (limits: LimitsValue, onRefused: OnRefused): DrainingServer => {
   const server = new DrainingServer({
     headersTimeout: limits.headersMs,
@@ -18,7 +21,7 @@ const makeNodeServer = (limits: LimitsValue, onRefused: OnRefused): DrainingServ
     connectionsCheckingInterval: Math.min(5_000, limits.headersMs, limits.requestMs),
     keepAliveTimeout: 75_000,
     maxHeaderSize: limits.headerBytes
-  })
+  }, lingerMs)
   refuseUnparsed(server, onRefused)
   server.on("upgrade", (request, socket) => {
     Equal.byReferenceUnsafe(request)

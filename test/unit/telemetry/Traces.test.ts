@@ -4,6 +4,7 @@ import { once } from "node:events"
 import { createServer, type IncomingMessage } from "node:http"
 import { Tracing } from "../../../src/telemetry/Spans.ts"
 import * as Traces from "../../../src/telemetry/Traces.ts"
+import { SocketClient } from "../../support/SocketClient.ts"
 import { eventually, harness, tokensOf, user } from "../server/harness.ts"
 
 interface WireValue {
@@ -148,6 +149,46 @@ describe("traces", () => {
       assert.strictEqual(unknownModel?.status.code, 1)
       assert.deepInclude(attributesOf(refused), { "http.response.status_code": 400, "error.type": "TemplateError" })
       assert.strictEqual(unrouted?.name, "POST unknown")
+    }))
+
+  it.live("are of every response of a WebSocket, in the trace of its connection or in its own", () =>
+    Effect.gen(function*() {
+      const { spans, url } = yield* collector
+      yield* environment({ OTEL_EXPORTER_OTLP_ENDPOINT: url })
+      const tracing = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(Traces.layer, tracing)
+      const serving = yield* Scope.make()
+      const server = yield* harness({ script: { answer: () => ({ tokens: tokensOf("ab") }) }, settings: { websocket: true } }).pipe(
+        Effect.provide(context),
+        Scope.provide(serving)
+      )
+      const own = { traceId: "5bf7651916cd43dd8448eb211c80319d", spanId: "c8ad6b7169203332" }
+      yield* Effect.promise(async () => {
+        const client = await SocketClient.open(server.url, { traceparent: `00-${traceId}-${callerSpan}-01` })
+        client.send({ input: "hi" })
+        await client.answer()
+        client.send({ input: "hi", client_metadata: { ws_request_header_traceparent: `00-${own.traceId}-${own.spanId}-01` } })
+        await client.answer()
+        client.send("no JSON")
+        await client.answer()
+        await client.close()
+        await eventually(() => server.log.length === 4)
+      })
+      yield* Scope.close(serving, Exit.void)
+      yield* Scope.close(tracing, Exit.void)
+      yield* Effect.promise(() => eventually(() => spans().filter((span) => span.kind === 2).length === 4))
+      const requests = spans().filter((span) => span.kind === 2)
+      assert.deepStrictEqual(requests.map((span) => [span.traceId, span.parentSpanId]), [
+        [traceId, callerSpan],
+        [own.traceId, own.spanId],
+        [traceId, callerSpan],
+        [traceId, callerSpan]
+      ])
+      assert.deepStrictEqual(requests.map((span) => attributesOf(span)["http.response.status_code"]), [200, 200, 400, 101])
+      for (const span of requests.slice(0, 2)) {
+        assert.deepInclude(attributesOf(span), { "http.route": "/v1/responses", "gen_ai.usage.output_tokens": 2 })
+        assert.isTrue(spans().some(({ name, traceId: trace }) => name === "decode" && trace === span.traceId))
+      }
     }))
 
   it.live("are off without an endpoint", () =>
