@@ -32,6 +32,8 @@ export interface SettingsValue {
   readonly catalogEntry?: CatalogEntry
   /** Whether Responses are also served over WebSocket. */
   readonly websocket: boolean
+  /** Output that says the same over and over for so many tokens ends; 0: never. */
+  readonly stopRepetition: number
 }
 
 /** What holds where nothing is said. */
@@ -50,7 +52,8 @@ export const defaults: Omit<SettingsValue, "model"> = {
   aliases: [],
   sampling: "greedy",
   models: undefined,
-  websocket: false
+  websocket: false,
+  stopRepetition: 2048
 }
 
 /** A setting that cannot be used; `setting` is its name as a flag, without the dashes. */
@@ -105,7 +108,8 @@ export const fields = {
   alias: list(alias),
   sampling: Schema.Literals(["greedy", "model"]),
   models: Schema.NonEmptyString,
-  websocket: toggle
+  websocket: toggle,
+  "stop-repetition": intBetween(0, 2 ** 24)
 } as const
 
 export type Name = keyof typeof fields
@@ -158,7 +162,8 @@ export const resolve = Effect.fnUntraced(function*(sources: {
     aliases: (yield* read("alias", provider)) ?? defaults.aliases,
     sampling: (yield* read("sampling", provider)) ?? defaults.sampling,
     models: yield* read("models", provider),
-    websocket: (yield* read("websocket", provider)) ?? defaults.websocket
+    websocket: (yield* read("websocket", provider)) ?? defaults.websocket,
+    stopRepetition: (yield* read("stop-repetition", provider)) ?? defaults.stopRepetition
   }
   return value
 })

@@ -71,7 +71,8 @@ const program = Effect.gen(function*() {
       aliases: [],
       sampling: "greedy",
       models: undefined,
-      websocket: true
+      websocket: true,
+      stopRepetition: 2048
     }))
   )
   const context = yield* Layer.build(

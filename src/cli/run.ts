@@ -64,6 +64,10 @@ const flags = {
     Flag.withDescription("Catalog of models ($XDG_CONFIG_HOME/mashbox/models.json where there is one)"),
     Flag.optional
   ),
+  "stop-repetition": Flag.Int("stop-repetition").pipe(
+    Flag.withDescription("Tokens after which output that says the same over and over ends (2048); 0: never"),
+    Flag.optional
+  ),
   websocket: Flag.Boolean("websocket").pipe(
     Flag.withDescription("Serve Responses over WebSocket as well (off): GET /v1/responses with an upgrade, as Codex asks for it"),
     Flag.optional

@@ -129,7 +129,7 @@ export class ResponseStream implements StreamEncoder {
       status: cut ? "incomplete" : "completed",
       output: this.output,
       usage: wireUsage(finish.usage),
-      ...(cut ? { incomplete: "max_output_tokens" } : {})
+      ...(cut ? { incomplete: finish.repeated === true ? "repetition" : "max_output_tokens" } : {})
     }
     this.options.onEnd(responseObject(this.options.head, state))
     return closed + empty + this.terminal(cut ? "response.incomplete" : "response.completed", state)

@@ -171,8 +171,8 @@ export const members = (object: object): string => {
 export const promptTokens = (finish: Finish | undefined) => finish?.tokens === undefined ? {} : { prompt_token_ids: finish.tokens.prompt }
 
 /** vLLM's extra fields of a finished choice: what stopped it, and its token ids where they were asked for. */
-export const choiceExtras = ({ stopString, stopToken, tokens }: Finish) => {
-  const reason = stopString ?? stopToken
+export const choiceExtras = ({ repeated, stopString, stopToken, tokens }: Finish) => {
+  const reason = repeated === true ? "repetition" : stopString ?? stopToken
   return {
     ...(reason === undefined ? {} : { stop_reason: reason }),
     ...(tokens === undefined ? {} : { token_ids: tokens.output })

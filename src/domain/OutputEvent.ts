@@ -22,6 +22,8 @@ export interface Finish {
   readonly _tag: "Finish"
   /** "tool_calls": the turn ended by itself and holds at least one call. */
   readonly reason: "stop" | "length" | "tool_calls"
+  /** "length", because the output said the same over and over. */
+  readonly repeated?: true
   /** The stop string that ended the output, where one did. */
   readonly stopString?: string
   /** The stop token that ended the output, where one did and was no end of turn. */

@@ -18,6 +18,7 @@ import type { EngineLogprobs } from "../engine/Logprobs.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
 import { LongPrompts } from "../prompt/LongPrompts.ts"
 import { usualReasoning } from "../prompt/Reasoning.ts"
+import { Settings } from "../Settings.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
@@ -25,6 +26,7 @@ import { promisedField } from "./CallEnforcement.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
 import * as Prompts from "./Prompts.ts"
 import * as ReasoningLimits from "./ReasoningLimits.ts"
+import { RepetitionDetector } from "./RepetitionDetector.ts"
 import { TokenTrail } from "./TokenTrail.ts"
 import { callId } from "./tools/callId.ts"
 import { detectSyntax } from "./tools/detectSyntax.ts"
@@ -57,118 +59,123 @@ export class Generation extends Context.Service<Generation, {
   readonly countTokens: (prompt: Prompt) => Effect.Effect<number, TemplateError | UnsupportedFeature>
   readonly prompts: Prompts.Prompts
 }>()("mashbox/generation/Generation") {
-  static readonly layer: Layer.Layer<Generation, never, Admission | ChatTemplate | Engine | ServedModel | Tokenizer> = Layer.effect(
-    Generation,
-    Effect.gen(function*() {
-      const admission = yield* Admission
-      const engine = yield* Engine
-      const model = yield* ServedModel
-      const template = yield* ChatTemplate
-      const tokenizer = yield* Tokenizer
-      const shown = yield* detectSyntax(template)
-      const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? shown.syntax
+  static readonly layer: Layer.Layer<Generation, never, Admission | ChatTemplate | Engine | ServedModel | Settings | Tokenizer> = Layer
+    .effect(
+      Generation,
+      Effect.gen(function*() {
+        const admission = yield* Admission
+        const engine = yield* Engine
+        const model = yield* ServedModel
+        const settings = yield* Settings
+        const template = yield* ChatTemplate
+        const tokenizer = yield* Tokenizer
+        const shown = yield* detectSyntax(template)
+        const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? shown.syntax
 
-      const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
-      const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
-      const prompts = Prompts.make(template, tokenizer, yield* Effect.serviceOption(LongPrompts))
+        const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
+        const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
+        const prompts = Prompts.make(template, tokenizer, yield* Effect.serviceOption(LongPrompts))
 
-      const accept = Effect.fn("Generation.accept")(function*(request: GenerationRequest) {
-        if (request.model !== undefined && !isNamed(model, request.model)) return yield* new ModelNotFound({ model: request.model })
-        const status = yield* engine.status
-        if (status._tag === "Loading") return yield* new ModelLoading({ retryAfter: loadingRetryAfter })
-        if (status._tag === "Failed") return yield* status.error
-        const choices = request.choices ?? 1
-        if (choices > status.model.slots) {
-          return yield* new InvalidRequest({
-            message: `n: this server decodes at most ${status.model.slots} choices at a time`,
-            field: "n"
+        const accept = Effect.fn("Generation.accept")(function*(request: GenerationRequest) {
+          if (request.model !== undefined && !isNamed(model, request.model)) return yield* new ModelNotFound({ model: request.model })
+          const status = yield* engine.status
+          if (status._tag === "Loading") return yield* new ModelLoading({ retryAfter: loadingRetryAfter })
+          if (status._tag === "Failed") return yield* status.error
+          const choices = request.choices ?? 1
+          if (choices > status.model.slots) {
+            return yield* new InvalidRequest({
+              message: `n: this server decodes at most ${status.model.slots} choices at a time`,
+              field: "n"
+            })
+          }
+          const outside = request.sampling.logitBias.find(([token]) => token >= tokenizer.size)
+          if (outside !== undefined) {
+            const field = `logit_bias.${outside[0]}`
+            return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
+          }
+          const options = request.tokenOptions ?? {}
+          const badStop = (options.stopTokens ?? []).findIndex((token) => token >= tokenizer.size)
+          if (badStop >= 0) {
+            const field = `stop_token_ids.${badStop}`
+            return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
+          }
+          const promptField = request.prompt._tag === "Chat" ? "messages" : "prompt"
+          if (request.prompt._tag === "Tokens" && request.prompt.tokens.some((token) => token >= tokenizer.size)) {
+            return yield* new InvalidRequest({ message: `prompt: the vocabulary has ${tokenizer.size} tokens`, field: "prompt" })
+          }
+          const { reasoning, tokens } = yield* prompts.encode(request.prompt)
+          const { contextLength } = status.model
+          if (tokens.length >= contextLength) {
+            const field = promptField === "messages" ? {} : { field: promptField }
+            return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength, ...field })
+          }
+          if (tokens.length === 0) {
+            return yield* new InvalidRequest({ message: `${promptField}: the prompt is empty`, field: promptField })
+          }
+          const room = contextLength - tokens.length
+          const limit = request.prompt._tag === "Chat"
+            ? limits({ conversation: request.prompt.conversation, state: reasoning, budget: request.reasoningBudget })
+            : undefined
+          const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
+          const promised = promisedField(offered, request.toolChoice)
+          if (promised !== undefined) {
+            return yield* new UnsupportedFeature({
+              message: `${promised}: holding calls to their form is not supported by this version`,
+              field: promised
+            })
+          }
+          const engineRequest = (choice: number): EngineRequest => ({
+            tokens,
+            maxTokens: Math.min(request.maxTokens ?? room, room),
+            stopTokens: stopTokens(options, tokenizer.endTokens),
+            ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
+            ...(options.topLogprobs === undefined ? {} : { topLogprobs: options.topLogprobs }),
+            ...(limit === undefined ? {} : { limit }),
+            sampling: choice === 0
+              ? request.sampling
+              : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }
           })
-        }
-        const outside = request.sampling.logitBias.find(([token]) => token >= tokenizer.size)
-        if (outside !== undefined) {
-          const field = `logit_bias.${outside[0]}`
-          return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
-        }
-        const options = request.tokenOptions ?? {}
-        const badStop = (options.stopTokens ?? []).findIndex((token) => token >= tokenizer.size)
-        if (badStop >= 0) {
-          const field = `stop_token_ids.${badStop}`
-          return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
-        }
-        const promptField = request.prompt._tag === "Chat" ? "messages" : "prompt"
-        if (request.prompt._tag === "Tokens" && request.prompt.tokens.some((token) => token >= tokenizer.size)) {
-          return yield* new InvalidRequest({ message: `prompt: the vocabulary has ${tokenizer.size} tokens`, field: "prompt" })
-        }
-        const { reasoning, tokens } = yield* prompts.encode(request.prompt)
-        const { contextLength } = status.model
-        if (tokens.length >= contextLength) {
-          const field = promptField === "messages" ? {} : { field: promptField }
-          return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength, ...field })
-        }
-        if (tokens.length === 0) {
-          return yield* new InvalidRequest({ message: `${promptField}: the prompt is empty`, field: promptField })
-        }
-        const room = contextLength - tokens.length
-        const limit = request.prompt._tag === "Chat"
-          ? limits({ conversation: request.prompt.conversation, state: reasoning, budget: request.reasoningBudget })
-          : undefined
-        const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
-        const promised = promisedField(offered, request.toolChoice)
-        if (promised !== undefined) {
-          return yield* new UnsupportedFeature({
-            message: `${promised}: holding calls to their form is not supported by this version`,
-            field: promised
-          })
-        }
-        const engineRequest = (choice: number): EngineRequest => ({
-          tokens,
-          maxTokens: Math.min(request.maxTokens ?? room, room),
-          stopTokens: stopTokens(options, tokenizer.endTokens),
-          ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
-          ...(options.topLogprobs === undefined ? {} : { topLogprobs: options.topLogprobs }),
-          ...(limit === undefined ? {} : { limit }),
-          sampling: choice === 0
-            ? request.sampling
-            : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }
+          const tickets = yield* inSpan("plan")(Effect.replicateEffect(admission.enter(request.tenant, request.session), choices))
+
+          const parses = request.prompt._tag === "Chat" && (offered.length > 0 || syntax.marksReasoning === true)
+          const tools = { syntax, offered, newId: callId, parallel: request.parallelToolCalls ?? true }
+
+          const attempt = (choice: number) => (sink: OutputSink) =>
+            generate(
+              engine,
+              engineRequest(choice),
+              (emit) =>
+                new OutputPipeline({
+                  decoder: tokenizer.decoder(
+                    options.showSpecial === true || request.prompt._tag !== "Chat" ? options.showSpecial : markers
+                  ),
+                  reasoning,
+                  ...(template.reasoning === undefined ? {} : { format: template.reasoning }),
+                  plain: request.prompt._tag !== "Chat",
+                  stopStrings: request.stopStrings,
+                  ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
+                  ...(options.includeStop === undefined ? {} : { includeStop: options.includeStop }),
+                  ...(options.topLogprobs === undefined ? {} : { trail: new TokenTrail(tokenizer.tokenBytes) }),
+                  ...(parses ? { tools } : {}),
+                  emit
+                }),
+              options,
+              settings.stopRepetition,
+              tokenizer.endTokens,
+              sink
+            )
+
+          return {
+            promptTokens: tokens.length,
+            choices: tickets.map((ticket, choice) => (sink: OutputSink) => run(ticket, attempt(choice), sink))
+          }
         })
-        const tickets = yield* inSpan("plan")(Effect.replicateEffect(admission.enter(request.tenant, request.session), choices))
 
-        const parses = request.prompt._tag === "Chat" && (offered.length > 0 || syntax.marksReasoning === true)
-        const tools = { syntax, offered, newId: callId, parallel: request.parallelToolCalls ?? true }
+        const countTokens = (prompt: Prompt) => Effect.map(prompts.encode(prompt), ({ tokens }) => tokens.length)
 
-        const attempt = (choice: number) => (sink: OutputSink) =>
-          generate(
-            engine,
-            engineRequest(choice),
-            (emit) =>
-              new OutputPipeline({
-                decoder: tokenizer.decoder(options.showSpecial === true || request.prompt._tag !== "Chat" ? options.showSpecial : markers),
-                reasoning,
-                ...(template.reasoning === undefined ? {} : { format: template.reasoning }),
-                plain: request.prompt._tag !== "Chat",
-                stopStrings: request.stopStrings,
-                ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
-                ...(options.includeStop === undefined ? {} : { includeStop: options.includeStop }),
-                ...(options.topLogprobs === undefined ? {} : { trail: new TokenTrail(tokenizer.tokenBytes) }),
-                ...(parses ? { tools } : {}),
-                emit
-              }),
-            options,
-            tokenizer.endTokens,
-            sink
-          )
-
-        return {
-          promptTokens: tokens.length,
-          choices: tickets.map((ticket, choice) => (sink: OutputSink) => run(ticket, attempt(choice), sink))
-        }
+        return { accept, countTokens, prompts }
       })
-
-      const countTokens = (prompt: Prompt) => Effect.map(prompts.encode(prompt), ({ tokens }) => tokens.length)
-
-      return { accept, countTokens, prompts }
-    })
-  )
+    )
 }
 
 const stopTokens = ({ ignoreEnd, stopTokens }: TokenOptions, endTokens: Int32Array): Int32Array => {
@@ -203,7 +210,8 @@ const generate = (
   engine: Engine["Service"],
   request: EngineRequest,
   makePipeline: (emit: (event: OutputEvent) => void) => OutputPipeline,
-  { countDeltas, returnTokens }: TokenOptions,
+  { countDeltas, ignoreEnd, returnTokens }: TokenOptions,
+  repetitionLimit: number,
   endTokens: Int32Array,
   sink: OutputSink
 ): Effect.Effect<Finish, EngineError> =>
@@ -215,16 +223,19 @@ const generate = (
     const startedAt = now()
     let firstTokenAt = 0
     let generated = 0
+    const repetition = repetitionLimit === 0 || ignoreEnd === true ? undefined : new RepetitionDetector(repetitionLimit)
+    let repeated = false
     const output: Array<number> = []
     const onToken = (token: number, logprobs?: EngineLogprobs) => {
-      if (pipeline.over) return
+      if (pipeline.over || repeated) return
       if (generated++ === 0) firstTokenAt = now()
       if (returnTokens === true) output.push(token)
-      if (pipeline.push(token, logprobs)) {
+      repeated = repetition?.push(token) === true
+      if (pipeline.push(token, logprobs) || repeated) {
         Deferred.doneUnsafe(
           stopped,
           Effect.succeed({
-            reason: "stop",
+            reason: pipeline.over ? "stop" : "length",
             promptTokens: request.tokens.length,
             cachedTokens: 0,
             generatedTokens: generated,
@@ -251,6 +262,7 @@ const generate = (
     return {
       _tag: "Finish",
       reason: pipeline.stopString !== undefined ? "stop" : pipeline.calls > 0 && result.reason === "stop" ? "tool_calls" : result.reason,
+      ...(repeated && result.reason === "length" ? { repeated: true as const } : {}),
       ...(pipeline.stopString === undefined ? {} : { stopString: pipeline.stopString }),
       ...(stopToken === undefined || endTokens.includes(stopToken) ? {} : { stopToken }),
       ...(returnTokens === true ? { tokens: { prompt: Array.from(request.tokens), output } } : {}),

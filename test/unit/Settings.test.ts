@@ -24,7 +24,8 @@ describe("Settings.resolve", () => {
         aliases: [],
         sampling: "greedy",
         models: undefined,
-        websocket: false
+        websocket: false,
+        stopRepetition: 2048
       })
     }))
 

@@ -66,7 +66,8 @@ export const settings: SettingsValue = {
   aliases: [],
   sampling: "greedy",
   models: undefined,
-  websocket: false
+  websocket: false,
+  stopRepetition: 0
 }
 
 export const limits: LimitsValue = {
