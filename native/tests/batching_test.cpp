@@ -56,6 +56,31 @@ const Test llama{"batching: eight concurrent seeded requests of a llama equal ea
 const Test qwen2{"batching: eight concurrent seeded requests of a qwen2 equal each alone", [] { invariant("qwen2/model-f32.gguf"); }};
 const Test qwen3{"batching: eight concurrent seeded requests of a quantized qwen3 equal each alone", [] { invariant("qwen3/model-q8_0.gguf"); }};
 
+const Test qwen35{"batching: eight concurrent seeded requests of a qwen35 equal each alone", [] { invariant("qwen35/model-q8_0.gguf"); }};
+const Test qwen3next{"batching: eight concurrent seeded requests of a qwen3next equal each alone", [] { invariant("qwen3next/model-q4_0.gguf"); }};
+
+const Test cancelled{"batching: cancelled requests of a qwen35 leave nothing in the states that others get after them", [] {
+  const auto loaded = test::loadModel(test::golden("qwen35/model-q8_0.gguf"), cpu::detectIsa());
+  const uint32_t known = loaded->config().tokens;
+  std::map<uint32_t, std::vector<int32_t>> alone;
+  for (const uint32_t id : {4u, 5u, 6u, 7u}) {
+    Engine engine(decoder(loaded, 1, 256));
+    engine.submit(request(id, known));
+    alone[id] = engine.wait(id).tokens;
+  }
+  Engine engine(decoder(loaded, 2, 40));
+  for (const uint32_t id : {1u, 2u, 3u}) {
+    auto endless = request(id, known);
+    endless.maxTokens = 200;
+    engine.submit(endless);
+  }
+  engine.waitForTokens(1, 3);
+  for (const uint32_t id : {4u, 5u, 6u, 7u}) engine.submit(request(id, known));
+  for (const uint32_t id : {1u, 2u, 3u}) engine.scheduler().cancel(id);
+  for (const uint32_t id : {1u, 2u, 3u}) check(engine.wait(id).done.has_value());
+  for (const auto& [id, tokens] : alone) check(engine.wait(id).tokens == tokens, "request " + std::to_string(id));
+}};
+
 const Test unknownTokens{"batching: a token without a text is rejected before it can fail its batch", [] {
   const auto loaded = test::loadModel(test::golden("llama/model-f32.gguf"), cpu::detectIsa());
   Engine engine(decoder(loaded, 2, 64));

@@ -100,6 +100,53 @@ const Test impossible{"config: impossible values are refused by name", [] {
   refused(padded, ErrorKind::Inconsistent, "token_embd.weight");
 }};
 
+/// The keys of a qwen35 of four layers whose delta net has 2 value heads on 1 key head; `change` comes first, its keys are left out.
+TinyModel hybrid(const std::set<std::string>& without = {}, std::function<void(test::GgufWriter&)> change = {}) {
+  TinyModel tiny;
+  tiny.architecture = "qwen35";
+  tiny.without = {"block_count"};
+  tiny.more = [without, change](test::GgufWriter& w) {
+    const std::pair<const char*, uint32_t> keys[] = {{"block_count", 4},      {"ssm.group_count", 1},  {"ssm.time_step_rank", 2},
+                                                     {"ssm.state_size", 16}, {"ssm.inner_size", 32}, {"ssm.conv_kernel", 4}};
+    for (const auto& [key, value] : keys)
+      if (!without.contains(key)) w.u32(std::string("qwen35.") + key, value);
+    if (change) change(w);
+  };
+  return tiny;
+}
+
+const Test hybridKeys{"config: keys of hybrid models that cannot be are refused by name", [] {
+  const auto given = [](const std::string& key, uint32_t value, ErrorKind kind, const std::string& subject = "") {
+    refused(hybrid({key}, [&](auto& w) { w.u32("qwen35." + key, value); }), kind, "qwen35." + (subject.empty() ? key : subject));
+  };
+  for (const char* key : {"ssm.group_count", "ssm.time_step_rank", "ssm.state_size", "ssm.inner_size", "ssm.conv_kernel"}) {
+    refused(hybrid({key}), ErrorKind::Inconsistent, std::string("qwen35.") + key);
+    given(key, 0, ErrorKind::Invalid);
+    given(key, 0xffffffff, ErrorKind::Invalid);
+  }
+  given("ssm.group_count", 3, ErrorKind::Inconsistent);
+  given("ssm.time_step_rank", 3, ErrorKind::Inconsistent, "ssm.inner_size");
+  given("ssm.state_size", 24, ErrorKind::Unsupported);
+  given("ssm.inner_size", 33, ErrorKind::Inconsistent);
+  given("ssm.inner_size", 48, ErrorKind::Unsupported);
+  given("ssm.inner_size", 1, ErrorKind::Inconsistent);
+  given("ssm.conv_kernel", 17, ErrorKind::Invalid);
+  given("full_attention_interval", 0, ErrorKind::Invalid);
+  given("full_attention_interval", 5, ErrorKind::Unsupported);
+  given("nextn_predict_layers", 4, ErrorKind::Unsupported);
+  const auto listed = [](const std::string& key, std::vector<uint32_t> values, ErrorKind kind) {
+    refused(hybrid({}, [&](auto& w) { w.numbers("qwen35." + key, values); }), kind, "qwen35." + key);
+  };
+  listed("attention.recurrent_layers", {1, 1, 0}, ErrorKind::Inconsistent);
+  listed("attention.recurrent_layers", {1, 1, 2, 0}, ErrorKind::Invalid);
+  listed("rope.dimension_sections", {3, 3, 2}, ErrorKind::Inconsistent);
+  listed("rope.dimension_sections", {0, 0, 0, 0}, ErrorKind::Unsupported);
+  listed("rope.dimension_sections", {2, 2, 2, 2}, ErrorKind::Unsupported);
+  refused(hybrid({}, [](auto& w) { w.numbers("qwen35.attention.recurrent_layers", std::vector<uint32_t>{1, 1, 1, 1}); }), ErrorKind::Unsupported,
+          "qwen35.full_attention_interval");
+  refused(hybrid(), ErrorKind::Inconsistent, "blk.0.attn_qkv.weight");
+}};
+
 const Test linear{"rope: linear scaling and factors divide the frequencies", [] {
   model::Rope rope;
   rope.dims = 8;

@@ -20,10 +20,7 @@ inline void copyEntry(GgufWriter& writer, const std::string& key, const gguf::Ar
     writer.texts(key, std::vector<std::string>(texts->begin(), texts->end()));
 }
 
-/// A model with the same keys whose every tensor holds the float32 values of the original's: what its quantized weights stand for.
-inline TemporaryFile dequantized(const std::filesystem::path& path) {
-  const auto file = expect(gguf::File::open(path.string()));
-  GgufWriter writer;
+inline void copyKeys(GgufWriter& writer, const gguf::File& file) {
   for (const gguf::Entry& entry : file.entries()) {
     const std::string key(entry.key);
     if (key == "general.alignment") continue;
@@ -34,13 +31,27 @@ inline TemporaryFile dequantized(const std::filesystem::path& path) {
     if (const auto* text = std::get_if<std::string_view>(&entry.value)) writer.text(key, *text);
     if (const auto* array = std::get_if<gguf::Array>(&entry.value)) copyEntry(writer, key, *array);
   }
-  for (const gguf::Tensor& tensor : file.tensors()) {
-    std::vector<float> values(tensor.rows() * tensor.dims[0]);
-    for (uint64_t row = 0; row < tensor.rows(); ++row)
-      quant::dequantize(tensor.format->type, tensor.data + row * tensor.rowBytes(), std::span(values).subspan(row * tensor.dims[0], tensor.dims[0]));
-    const std::vector<uint64_t> dims(tensor.dims.begin(), tensor.dims.begin() + tensor.rank);
-    writer.tensor(tensor.name, dims, 0, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
-  }
+}
+
+/// All values of a tensor, row after row.
+inline std::vector<float> floatsOf(const gguf::Tensor& tensor) {
+  std::vector<float> values(tensor.rows() * tensor.dims[0]);
+  for (uint64_t row = 0; row < tensor.rows(); ++row)
+    quant::dequantize(tensor.format->type, tensor.data + row * tensor.rowBytes(), std::span(values).subspan(row * tensor.dims[0], tensor.dims[0]));
+  return values;
+}
+
+inline void writeFloats(GgufWriter& writer, std::string_view name, const std::vector<uint64_t>& dims, const std::vector<float>& values) {
+  writer.tensor(name, dims, 0, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+}
+
+/// A model with the same keys whose every tensor holds the float32 values of the original's: what its quantized weights stand for.
+inline TemporaryFile dequantized(const std::filesystem::path& path) {
+  const auto file = expect(gguf::File::open(path.string()));
+  GgufWriter writer;
+  copyKeys(writer, file);
+  for (const gguf::Tensor& tensor : file.tensors())
+    writeFloats(writer, tensor.name, {tensor.dims.begin(), tensor.dims.begin() + tensor.rank}, floatsOf(tensor));
   return TemporaryFile(writer.bytes());
 }
 
