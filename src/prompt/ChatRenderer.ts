@@ -133,7 +133,6 @@ export class ChatRenderer {
       if (conversation.tools.length > 0 && renders(messages.length, toolValues([], this.preparation))) {
         throw new JinjaError(`tools: ${cause.message}`)
       }
-      if (messages.length < 2) throw cause
       throw new JinjaError(`messages.${drafts[firstRefused(messages.length, renders)]?.index ?? 0}: ${cause.message}`)
     }
   }

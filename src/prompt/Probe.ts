@@ -12,6 +12,8 @@ const tool: Tool = {
   parameters: { type: "object", properties: { mbxparameter: { type: "string", description: "mbxtext" } }, required: ["mbxparameter"] }
 }
 
+const unionParameters = { type: "object", properties: { mbxparameter: { type: ["string", "null"], description: "mbxtext" } } }
+
 const user = (content: string): Message => ({ role: "user", content })
 const system = (content: string): Message => ({ role: "system", content })
 const answer = (content: string): Message => ({ role: "assistant", content })
@@ -30,13 +32,17 @@ const has = (text: string | undefined, ...parts: ReadonlyArray<string>): boolean
 const usual: Preparation = {
   content: "string",
   developer: true,
-  system: { leading: true, several: true, late: true },
+  system: { leading: true, several: true, late: true, always: true },
+  repeats: { user: true, assistant: true },
+  emptyAnswers: true,
   tools: true,
   noTools: "null",
   completeTools: false,
+  unionTypes: true,
   takesInlineReasoning: false,
   calls: { arguments: "object", emptyContent: "absent", parallel: true, apartFromText: false, withReasoning: true, shortIds: false },
-  results: true
+  results: true,
+  orphans: true
 }
 
 const values = (messages: ReadonlyArray<Message>, preparation: Preparation): Array<Value> =>
@@ -46,10 +52,30 @@ const callShapes = (["object", "string"] as const).flatMap((shape) =>
   (["absent", "", null] as const).map((emptyContent) => ({ arguments: shape, emptyContent }))
 )
 
+type Render = (preparation: Preparation, messages: ReadonlyArray<Message>, tools?: ReadonlyArray<Tool>) => string | undefined
+
+/** Which turns it takes. Each change counts only where it makes the conversation whole. */
+const turnsOf = (usual: Preparation, render: Render): Preparation => {
+  let found = usual
+  const mend = (changed: Preparation, messages: ReadonlyArray<Message>, ...texts: ReadonlyArray<string>) => {
+    if (!has(render(found, messages), ...texts) && has(render(changed, messages), ...texts)) found = changed
+  }
+  mend({ ...found, repeats: { ...found.repeats, user: false } }, [user("mbxuser"), user("mbxagain")], "mbxuser", "mbxagain")
+  mend(
+    { ...found, repeats: { ...found.repeats, assistant: false } },
+    [user("mbxuser"), answer("mbxanswer"), answer("mbxmore"), user("mbxagain")],
+    "mbxuser",
+    "mbxanswer",
+    "mbxmore",
+    "mbxagain"
+  )
+  mend({ ...found, emptyAnswers: false }, [user("mbxuser"), answer(""), user("mbxagain")], "mbxuser", "mbxagain")
+  return found
+}
+
 /** Finds out what a template takes by rendering small conversations with it. Nothing depends on its name or its source. */
 export const probe = (attempt: Attempt): Preparation => {
-  const render = (preparation: Preparation, messages: ReadonlyArray<Message>, tools: ReadonlyArray<Tool> = []) =>
-    attempt(values(messages, preparation), toolValues(tools, preparation))
+  const render: Render = (preparation, messages, tools = []) => attempt(values(messages, preparation), toolValues(tools, preparation))
   let found = usual
 
   if (!has(render(found, [user("mbxuser")]), "mbxuser") && has(render({ ...found, content: "parts" }, [user("mbxuser")]), "mbxuser")) {
@@ -65,7 +91,10 @@ export const probe = (attempt: Attempt): Preparation => {
   const turns = [user("mbxuser"), answer("mbxanswer"), system("mbxlate"), user("mbxagain")]
   const late = has(render(found, turns), "mbxuser", "mbxanswer", "mbxlate", "mbxagain") &&
     (!leading || has(render(found, [system("mbxsystem"), ...turns]), "mbxsystem", "mbxuser", "mbxanswer", "mbxlate", "mbxagain"))
-  found = { ...found, system: { leading, several, late } }
+  const always = !leading ||
+    has(render(found, [system("mbxsystem"), user("mbxuser"), answer("mbxanswer")]), "mbxsystem", "mbxuser", "mbxanswer")
+  found = { ...found, system: { leading, several, late, always } }
+  found = turnsOf(found, render)
 
   const developer = render(found, [{ role: "developer", content: "mbxdeveloper" }, user("mbxuser")])
   const stranger = attempt(
@@ -83,6 +112,12 @@ export const probe = (attempt: Attempt): Preparation => {
   const complete: Preparation = { ...found, completeTools: true }
   if (!has(render(found, [user("mbxuser")], [bare]), "mbxtool") && has(render(complete, [user("mbxuser")], [bare]), "mbxtool")) {
     found = complete
+  }
+
+  const union: Tool = { name: "mbxtool", description: "mbxdescription", parameters: unionParameters }
+  if (found.tools && !has(render(found, [user("mbxuser")], [union]), "mbxtool", "mbxparameter")) {
+    const split: Preparation = { ...found, unionTypes: false }
+    if (has(render(split, [user("mbxuser")], [union]), "mbxtool", "mbxparameter")) found = split
   }
 
   const earlier = (content: string, reasoning?: string) => {
@@ -111,6 +146,11 @@ export const probe = (attempt: Attempt): Preparation => {
   const shape = callShapes.find((candidate) => printsCall(withCalls(candidate)))
   found = withCalls(shape ?? { arguments: "text" })
   found = { ...found, results: has(render(found, round, [tool]), "mbxresult") }
+  const orphan = [user("mbxuser"), result("mbxid0009", "mbxorphan")]
+  if (found.results && !has(render(found, orphan, [tool]), "mbxorphan")) {
+    const moved: Preparation = { ...found, orphans: false }
+    if (has(render(moved, orphan, [tool]), "mbxorphan")) found = moved
+  }
   if (shape === undefined) return found
 
   const other = call("mbxother", "mbxid0002")

@@ -1,7 +1,7 @@
 import type { Message } from "../domain/Conversation.ts"
 import type { Tool } from "../domain/Tool.ts"
 import { fromData, readJson } from "./jinja/Json.ts"
-import { concat, mark, type Text } from "./jinja/MarkedText.ts"
+import { concat, mark, type Text, textOf } from "./jinja/MarkedText.ts"
 import { Dict, type Value } from "./jinja/Values.ts"
 
 type ToolCall = NonNullable<Extract<Message, { role: "assistant" }>["toolCalls"]>[number]
@@ -12,13 +12,19 @@ export interface Preparation {
   readonly content: "string" | "parts"
   /** Whether it knows "developer" as a role of its own. */
   readonly developer: boolean
-  /** Whether it prints a system message before the first turn, several of them, and one between turns. */
-  readonly system: { readonly leading: boolean; readonly several: boolean; readonly late: boolean }
+  /** Whether it prints a system message before the first turn, several of them, one between turns, and any where the last turn is not the user's. */
+  readonly system: { readonly leading: boolean; readonly several: boolean; readonly late: boolean; readonly always: boolean }
+  /** Whether it takes several messages of the user, or several answers, in a row. */
+  readonly repeats: { readonly user: boolean; readonly assistant: boolean }
+  /** Whether it takes an answer without any text. */
+  readonly emptyAnswers: boolean
   /** Whether it prints the tools, and what it takes where there are none. */
   readonly tools: boolean
   readonly noTools: "null" | "empty"
   /** Whether it needs every tool to have a description and parameters. */
   readonly completeTools: boolean
+  /** Whether a parameter's type may be a list of types. */
+  readonly unionTypes: boolean
   /** Whether it takes `<think>…</think>` at the start of an answer's text for reasoning. */
   readonly takesInlineReasoning: boolean
   readonly calls: {
@@ -34,8 +40,9 @@ export interface Preparation {
     /** Whether ids have to be nine letters or digits. */
     readonly shortIds: boolean
   }
-  /** Whether it prints messages of the role "tool". */
+  /** Whether it prints messages of the role "tool", and those that no earlier call led to. */
   readonly results: boolean
+  readonly orphans: boolean
 }
 
 /** A message on its way to the template. `index` is its place in the conversation, for errors. */
@@ -81,8 +88,18 @@ const draft = (message: Message, index: number, { takesInlineReasoning }: Prepar
 const isInstruction = (message: Draft): message is Extract<Draft, { role: "system" | "developer" | "user" }> =>
   message.role === "system" || message.role === "developer"
 
+/** Texts with an empty line between them; those that are empty leave nothing. */
+const joined = (...texts: ReadonlyArray<Text | null | undefined>): Text | undefined =>
+  texts.flatMap((text) => text === null || text === undefined || text === "" ? [] : [text]).reduce<Text | undefined>(
+    (left, right) => left === undefined ? right : concat(left, "\n\n", right),
+    undefined
+  )
+
+const nowhere: Preparation["system"] = { leading: false, several: false, late: false, always: false }
+
 /** Puts system messages where the template prints them: together, at the start, or into the first user message. */
-const placeInstructions = (messages: ReadonlyArray<Draft>, { system }: Preparation): ReadonlyArray<Draft> => {
+const placeInstructions = (messages: ReadonlyArray<Draft>, preparation: Preparation): ReadonlyArray<Draft> => {
+  const system = preparation.system.always || messages.at(-1)?.role === "user" ? preparation.system : nowhere
   const turns = messages.findIndex((message) => !isInstruction(message))
   const leading = turns < 0 ? messages.length : turns
   const moves = (message: Draft, at: number) =>
@@ -92,17 +109,16 @@ const placeInstructions = (messages: ReadonlyArray<Draft>, { system }: Preparati
   const first = kept[0]
   if (moved.length === 0 || (moved.length === 1 && moved[0] === messages[0] && system.leading)) return messages
   const text = moved.map((message) => message.content)
-  const joined = (texts: ReadonlyArray<Text>) => texts.reduce((left, right) => concat(left, "\n\n", right))
   if (system.leading) {
     return first !== undefined && isInstruction(first)
-      ? [{ ...first, content: joined([first.content, ...text]) }, ...kept.slice(1)]
-      : [{ index: moved[0]?.index ?? 0, role: moved[0]?.role ?? "system", content: joined(text) }, ...kept]
+      ? [{ ...first, content: joined(first.content, ...text) ?? "" }, ...kept.slice(1)]
+      : [{ index: moved[0]?.index ?? 0, role: moved[0]?.role ?? "system", content: joined(...text) ?? "" }, ...kept]
   }
   const user = kept.findIndex((message) => message.role === "user")
   const target = kept[user]
   return target?.role === "user"
-    ? kept.with(user, { ...target, content: joined([...text, target.content]) })
-    : [{ index: moved[0]?.index ?? 0, role: "user", content: joined(text) }, ...kept]
+    ? kept.with(user, { ...target, content: joined(...text, target.content) ?? "" })
+    : [{ index: moved[0]?.index ?? 0, role: "user", content: joined(...text) ?? "" }, ...kept]
 }
 
 /** One call per message, each followed by its result, for templates that take no parallel calls. */
@@ -130,18 +146,53 @@ const oneCallEach = (messages: ReadonlyArray<Draft>): ReadonlyArray<Draft> => {
   return result
 }
 
+/** Results of which the conversation has no call before them. */
+const orphansOf = (messages: ReadonlyArray<Draft>): ReadonlySet<Draft> => {
+  const ids = new Set<string>()
+  const orphans = new Set<Draft>()
+  for (const message of messages) {
+    if (message.role === "assistant") { for (const { id } of message.calls) ids.add(id) }
+    else if (message.role === "tool" && !ids.has(message.id)) orphans.add(message)
+  }
+  return orphans
+}
+
 /** Tool results as user messages, each run of them one message with the user's own that follows, so that the turns still alternate. */
-const resultsAsUser = (messages: ReadonlyArray<Draft>): ReadonlyArray<Draft> => {
+const resultsAsUser = (messages: ReadonlyArray<Draft>, becomes: (result: Draft) => boolean): ReadonlyArray<Draft> => {
   const result: Array<Draft> = []
   let open = false
   for (const message of messages) {
-    const isResult = message.role === "tool"
+    const isResult = message.role === "tool" && becomes(message)
     const content = isResult ? concat("<tool_response>\n", message.content, "\n</tool_response>") : message.content
     const last = result.at(-1)
     if (open && last?.role === "user" && (isResult || message.role === "user") && content !== null) {
       result[result.length - 1] = { ...last, content: concat(last.content, "\n", content) }
     } else result.push(isResult ? { index: message.index, role: "user", content: content ?? "" } : message)
     open = isResult
+  }
+  return result
+}
+
+const isEmptyAnswer = (message: Draft): boolean =>
+  message.role === "assistant" && message.calls.length === 0 && (message.content === null || message.content === "") &&
+  (message.reasoning === undefined || message.reasoning === "")
+
+/** Messages of one role in a row as one, for templates in which turns have to alternate. */
+const oneMessageEach = (messages: ReadonlyArray<Draft>, { repeats }: Preparation): ReadonlyArray<Draft> => {
+  const result: Array<Draft> = []
+  for (const message of messages) {
+    const last = result.at(-1)
+    if (last?.role === "user" && message.role === "user" && !repeats.user) {
+      result[result.length - 1] = { ...last, content: joined(last.content, message.content) ?? "" }
+    } else if (last?.role === "assistant" && message.role === "assistant" && !repeats.assistant && last.calls.length === 0) {
+      const reasoning = joined(last.reasoning, message.reasoning)
+      result[result.length - 1] = {
+        ...last,
+        content: joined(last.content, message.content) ?? null,
+        reasoning: reasoning === undefined ? undefined : textOf(reasoning),
+        calls: message.calls
+      }
+    } else result.push(message)
   }
   return result
 }
@@ -162,8 +213,14 @@ export const arrange = (messages: ReadonlyArray<Message>, preparation: Preparati
     if (drafted.role === "tool") return { ...drafted, name: drafted.name ?? names.get(drafted.id) }
     return drafted.role === "developer" && !preparation.developer ? { ...drafted, role: "system" } : drafted
   })
-  if (!preparation.results) drafts = resultsAsUser(drafts)
+  if (!preparation.results) drafts = resultsAsUser(drafts, () => true)
+  else if (!preparation.orphans) {
+    const orphans = orphansOf(drafts)
+    if (orphans.size > 0) drafts = resultsAsUser(drafts, (result) => orphans.has(result))
+  }
   drafts = placeInstructions(drafts, preparation)
+  if (!preparation.emptyAnswers) drafts = drafts.filter((message) => !isEmptyAnswer(message))
+  drafts = oneMessageEach(drafts, preparation)
   if (!preparation.calls.parallel) drafts = oneCallEach(drafts)
   if (preparation.calls.apartFromText) drafts = drafts.flatMap(textApartFromCalls)
   return drafts
@@ -262,10 +319,31 @@ export const messageValue = (message: Draft, preparation: Preparation): Dict => 
 }
 
 /** The tools as the template's value. */
-export const toolValues = (tools: ReadonlyArray<Tool>, { completeTools, noTools }: Preparation): Value =>
+export const toolValues = (tools: ReadonlyArray<Tool>, { completeTools, noTools, unionTypes }: Preparation): Value =>
   tools.length === 0 && noTools === "null"
     ? null
-    : tools.map((tool) => toolValue(completeTools ? { description: "", parameters: { type: "object", properties: {} }, ...tool } : tool))
+    : tools.map((tool) => {
+      const complete = completeTools ? { description: "", parameters: { type: "object", properties: {} }, ...tool } : tool
+      return toolValue(unionTypes ? complete : { ...complete, parameters: withoutUnionTypes(complete.parameters) })
+    })
+
+/** Keywords of a schema whose values are data, not schemas. */
+const dataKeywords: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"])
+
+/** An equal schema in which no type is a list: `anyOf` says the same. */
+const withoutUnionTypes = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(withoutUnionTypes)
+  if (typeof schema !== "object" || schema === null) return schema
+  const entries = Object.entries(schema).map((
+    [key, value]
+  ): [string, unknown] => [key, dataKeywords.has(key) ? value : withoutUnionTypes(value)])
+  const { type, ...others } = Object.fromEntries(entries)
+  if (!Array.isArray(type)) return Object.fromEntries(entries)
+  const anyOf = type.map((one) => ({ type: one }))
+  return "anyOf" in others
+    ? { ...others, allOf: [...(Array.isArray(others["allOf"]) ? others["allOf"] : []), { anyOf }] }
+    : { ...others, anyOf }
+}
 
 /** A tool as OpenAI's function object. */
 const toolValue = (tool: Tool): Dict =>

@@ -91,6 +91,9 @@ const demoMessage = (message: DemoMessage): Message => {
   }
 }
 
+const alternating =
+  "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must\nalternate') }}{% endif %}<{{ m.content }}>{% endfor %}"
+
 describe("the bundled model's template", () => {
   const golden: {
     readonly exact: ReadonlyArray<{
@@ -204,6 +207,65 @@ describe("preparation", () => {
       assert.strictEqual((yield* render(source(none), talk(messages))).text, "<S\n\nL\n\nA><B><C>")
       assert.strictEqual((yield* render(source(none), talk([system("S")]))).text, "<S>")
       assert.strictEqual(shown(yield* render(source(none), talk([system("S"), user("A")]))), "<⟦S⟧\n\n⟦A⟧>")
+    }))
+
+  it.effect("makes one message of several of a role where turns have to alternate, and none of an empty answer that is refused", () =>
+    Effect.gen(function*() {
+      const check = "{% if not m.content %}{{ raise_exception('empty') }}{% endif %}"
+      const messages = [user("A"), answer(""), user("B"), answer("C"), answer("D"), user("E")]
+      const strict = source(alternating.replace("<", `${check}<`))
+      assert.strictEqual(shown(yield* render(strict, talk(messages))), "<⟦A⟧\n\n⟦B⟧><⟦C⟧\n\n⟦D⟧><⟦E⟧>")
+      const lenient = source("{% for m in messages %}<{{ m.content }}>{% endfor %}")
+      assert.strictEqual((yield* render(lenient, talk(messages))).text, "<A><><B><C><D><E>")
+    }))
+
+  it.effect("gives a result without its call to the user's side where the template would lose it", () =>
+    Effect.gen(function*() {
+      const template =
+        "{% set ns = namespace(open=false) %}{% for m in messages %}{% if m.role == 'tool' %}{% if ns.open %}[{{ m.content }}]{% endif %}" +
+        "{% else %}<{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments|tojson }}{% endfor %}>" +
+        "{% set ns.open = m.tool_calls is defined %}{% endif %}{% endfor %}"
+      const { text } = yield* render(
+        source(template),
+        talk([user("A"), result("gone", "R0"), { role: "assistant", content: "B", toolCalls: [call("c1", "f", "{}")] }, result("c1", "R1")])
+      )
+      assert.strictEqual(text, "<A><<tool_response>\nR0\n</tool_response>><Bf{}>[R1]")
+    }))
+
+  it.effect("puts the system's text where it shows when the template shows it only before a last message of the user", () =>
+    Effect.gen(function*() {
+      const template =
+        "{% set s = messages[0].content if messages[0].role == 'system' else '' %}{% for m in messages %}{% if m.role != 'system' %}" +
+        "<{% if loop.last and m.role == 'user' %}{{ s }}|{% endif %}{{ m.content }}>{% endif %}{% endfor %}"
+      const from = source(template)
+      assert.strictEqual((yield* render(from, talk([system("S"), user("A")]))).text, "<S|A>")
+      assert.strictEqual((yield* render(from, talk([system("S"), user("A"), answer("B")]))).text, "<S\n\nA><B>")
+    }))
+
+  it.effect("writes a list of types as anyOf where the template takes only one", () =>
+    Effect.gen(function*() {
+      const template =
+        "{% for t in tools or [] %}{% for n, p in t.function.parameters.properties.items() %}{% if p.type is defined and p.type is not string %}" +
+        "{{ raise_exception('one type') }}{% endif %}{% endfor %}{{ t.function.name }}{{ t.function.parameters|tojson }}{% endfor %}" +
+        "{% for m in messages %}<{{ m.content }}>{% endfor %}"
+      const parameters = {
+        type: "object",
+        properties: {
+          a: { type: ["string", "null"], default: { type: ["x"] } },
+          type: { type: "array", items: { type: ["integer", "null"], anyOf: [{ minimum: 1 }] } }
+        }
+      }
+      const { text } = yield* render(source(template), talk([user("A")], { tools: [{ name: "f", parameters }] }))
+      assert.deepEqual(JSON.parse(text.slice(1, text.indexOf("<"))), {
+        type: "object",
+        properties: {
+          a: { default: { type: ["x"] }, anyOf: [{ type: "string" }, { type: "null" }] },
+          type: {
+            type: "array",
+            items: { anyOf: [{ minimum: 1 }], allOf: [{ anyOf: [{ type: "integer" }, { type: "null" }] }] }
+          }
+        }
+      })
     }))
 
   const turn = (content: string | null, ...calls: ReadonlyArray<ReturnType<typeof call>>) => ({
@@ -328,16 +390,13 @@ describe("refusals", () => {
       assert.isTrue(Result.isFailure(outcome))
     }))
 
-  const alternating =
-    "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must\nalternate') }}{% endif %}<{{ m.content }}>{% endfor %}"
-
   it.effect.each(
     [
       ["no messages", qwen3, talk([]), /^messages: /],
       [
-        "a turn out of order",
-        alternating,
-        talk([user("A"), answer("B"), user("C"), user("D"), answer("E")]),
+        "a turn that the template refuses",
+        "{% for m in messages %}{% if m.content == 'bad' %}{{ raise_exception('roles must\nalternate') }}{% endif %}<{{ m.content }}>{% endfor %}",
+        talk([user("A"), answer("B"), user("C"), answer("bad"), user("E")]),
         /^messages\.3: roles must alternate$/
       ],
       ["a first turn out of order", alternating, talk([answer("B"), user("C")]), /^messages\.0: roles must alternate$/],

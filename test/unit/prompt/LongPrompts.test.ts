@@ -117,7 +117,7 @@ describe("long prompts in their thread", () => {
       }
       const long = yield* Long.make(startThread(vocabulary, refusing))
       const error = yield* Effect.flip(long.encode(talk([user(prose(10_000, 1))])))
-      assert.deepInclude(error, { _tag: "TemplateError", message: "too long for me" })
+      assert.deepInclude(error, { _tag: "TemplateError", message: "messages.0: too long for me" })
       const without = yield* Long.make(startThread(vocabulary, { ...template, template: undefined, specialTexts: [] }))
       assert.include((yield* Effect.flip(without.encode(talk([user(prose(10_000, 1))])))).message, "no chat template")
     }))
