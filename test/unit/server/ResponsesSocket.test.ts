@@ -326,6 +326,10 @@ describe("messages", () => {
       client.send({ input: "hi", metadata: { big: "é".repeat(2_000_000) } })
       const response = responseOf(await client.answer())
       assert.strictEqual(response.metadata["big"], "é".repeat(2_000_000))
+      for (const deep of ["[".repeat(100_000), "{\"a\":".repeat(100_000), `{"input":${"[".repeat(100_000)}${"]".repeat(100_000)}}`]) {
+        client.send(deep)
+        assert.strictEqual(errorOf(await client.answer()).status, 400)
+      }
     }))
 
   it.live("end the connection where it cannot go on", () =>
