@@ -33,6 +33,10 @@ const rules: ReadonlyArray<readonly [rule: string, message: RegExp]> = [
   ["tools that the model is shown have a name", /^tools\.\d+(\.function)?\.name: (Missing key|Expected a non-empty string)$/],
   ["a tool's schema is an object", /^tools\.\d+\.input_schema: Expected an object$/],
   ["a tool choice in a word is a known one", /^tool_choice: Expected auto, none, required, or an object that names a function$/],
+  [
+    "a tool choice is of tools that the request has",
+    /^tool_choice(\.[\w.]+)?: (there (are no tools to call|is no tool of this name in tools)|Expected (the name of a tool|auto or required|at least one tool|an object)|the model is shown none of these tools|only functions, custom tools and allowed_tools can be chosen)$/
+  ],
   ["top_logprobs goes with logprobs", /^top_logprobs: needs logprobs: true$/],
   ["only an answer that was begun goes on", /^continue_final_message: /],
   ["a template's variables have names and plain values", /^chat_template_kwargs/],
