@@ -44,13 +44,27 @@ export interface DecodedCompletion {
   readonly ignored: ReadonlyArray<string>
 }
 
-const decodeBody = decoder(CompletionRequest)
+const decodeSchema = decoder(CompletionRequest)
+
+/** Token lists above this length are checked by a loop: the schema takes a microsecond for each of millions. */
+const longList = 16 * 1024
+
+const isToken = (item: unknown) => typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= 0x7fff_ffff
+
+/** The body as its schema has it. */
+const decodeBody = (wire: WireObject): Result.Result<CompletionRequest, InvalidRequest> => {
+  const { prompt } = wire.fields
+  if (!Array.isArray(prompt) || prompt.length <= longList || !prompt.every(isToken)) return decodeSchema(wire)
+  return Result.map(decodeSchema({ ...wire, fields: { ...wire.fields, prompt: prompt.slice(0, 1) } }), (body) => ({ ...body, prompt }))
+}
 
 const actedFields: ReadonlySet<string> = new Set(
   Object.keys(CompletionRequest.fields).filter((name) => !Object.hasOwn(inertFields, name))
 )
 
 const invalid = (field: string, message: string) => new InvalidRequest({ message: `${field}: ${message}`, field })
+
+const isTokens = (prompt: ReadonlyArray<unknown>): prompt is ReadonlyArray<number> => typeof prompt[0] === "number"
 
 /** The prompts of every shape that the field takes; undefined for a list of nothing. */
 const prompts = ({ add_special_tokens: addBos, prompt, suffix }: CompletionRequest): ReadonlyArray<Prompt> => {
@@ -62,8 +76,7 @@ const prompts = ({ add_special_tokens: addBos, prompt, suffix }: CompletionReque
     ...(suffix === undefined || suffix === "" ? {} : { suffix: suffix.toWellFormed() })
   })
   if (typeof prompt === "string") return [text(prompt)]
-  const ids = prompt.filter((item) => typeof item === "number")
-  if (ids.length > 0) return [{ _tag: "Tokens", tokens: ids }]
+  if (isTokens(prompt)) return [{ _tag: "Tokens", tokens: prompt }]
   return prompt.flatMap((item): ReadonlyArray<Prompt> =>
     typeof item === "string" ? [text(item)] : typeof item === "number" ? [] : [{ _tag: "Tokens", tokens: item }]
   )

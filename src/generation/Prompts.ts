@@ -56,7 +56,7 @@ export const make = (
           return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), reasoning: noReasoning }
         }
         case "Tokens":
-          return { tokens: Int32Array.from(prompt.tokens), reasoning: noReasoning }
+          return { tokens: new Int32Array(prompt.tokens), reasoning: noReasoning }
       }
     }),
     render: Effect.fnUntraced(function*(conversation) {

@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
 import type { AppliedTemplate, DetokenizeResponse, Props, RenderedChat, TokenizeResponse } from "../../schema/mashbox/Utilities.ts"
 import * as Utilities from "../dialect/Utilities.ts"
 import { InvalidRequest, ModelNotFound } from "../domain/Errors.ts"
@@ -8,12 +7,13 @@ import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { Generation } from "../generation/Generation.ts"
 import { wireObject } from "./Body.ts"
+import { answerJson, Listed } from "./LargeAnswer.ts"
 
-const json = (value: object, ignored: ReadonlyArray<string> = []) =>
-  HttpServerResponse.text(JSON.stringify(value), {
-    contentType: "application/json",
-    headers: ignored.length === 0 ? {} : { "x-mashbox-ignored": ignored.join(", ") }
-  })
+const json = (value: Readonly<Record<string, unknown>>, ignored: ReadonlyArray<string> = []) =>
+  answerJson(value, ignored.length === 0 ? {} : { "x-mashbox-ignored": ignored.join(", ") })
+
+/** An answer whose lists are worded when they are sent. */
+type Worded<A> = { readonly [K in keyof A]: A[K] | Listed }
 
 const checkModel = Effect.fnUntraced(function*(name: string | undefined) {
   if (name !== undefined && !isNamed(yield* ServedModel, name)) return yield* new ModelNotFound({ model: name })
@@ -35,12 +35,13 @@ export const tokenize = Effect.gen(function*() {
   const { prompts } = yield* Generation
   const { model, pieces, prompt, texts } = yield* Effect.fromResult(Utilities.tokenize(yield* wireObject))
   yield* checkModel(model)
-  const ids = Array.from((yield* prompts.encode(prompt)).tokens)
-  const answer: TokenizeResponse = {
-    count: ids.length,
+  const { tokens } = yield* prompts.encode(prompt)
+  const listed = (item: (id: number) => unknown) => new Listed(tokens.length, (index) => item(tokens[index] ?? 0))
+  const answer: Worded<TokenizeResponse> = {
+    count: tokens.length,
     max_model_len: yield* contextLength,
-    tokens: pieces ? ids.map((id) => ({ id, piece: piece(prompts.bytesOf(id)) })) : ids,
-    token_strs: texts ? ids.map((id) => Buffer.from(prompts.bytesOf(id)).toString()) : null
+    tokens: listed(pieces ? (id) => ({ id, piece: piece(prompts.bytesOf(id)) }) : (id) => id),
+    token_strs: texts ? listed((id) => Buffer.from(prompts.bytesOf(id)).toString()) : null
   }
   return json(answer)
 })
@@ -79,9 +80,11 @@ export const renderChat = Effect.gen(function*() {
   const { prompts } = yield* Generation
   const model = yield* ServedModel
   const { conversation, ignored } = yield* chat
-  const answer: RenderedChat = {
-    prompt: yield* prompts.render(conversation),
-    prompt_token_ids: Array.from((yield* prompts.encode({ _tag: "Chat", conversation })).tokens),
+  const prompt = yield* prompts.render(conversation)
+  const { tokens } = yield* prompts.encode({ _tag: "Chat", conversation })
+  const answer: Worded<RenderedChat> = {
+    prompt,
+    prompt_token_ids: new Listed(tokens.length, (index) => tokens[index]),
     model: model.id
   }
   return json(answer, ignored)
