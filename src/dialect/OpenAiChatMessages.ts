@@ -65,39 +65,43 @@ const reasoning = (wire: ChatMessage): string | undefined => {
   return typeof text === "string" ? text.toWellFormed() : undefined
 }
 
-const message = (wire: ChatMessage, index: number, newest: boolean): Result.Result<Message, Refusal> =>
-  Result.gen(function*() {
-    const field = `messages.${index}.content`
-    const wireContent = wire.content ?? null
-    const content = typeof wireContent === "string" || wireContent === null
-      ? wireContent?.toWellFormed() ?? null
-      : (yield* partsText(wireContent, field, newest && wire.role === "user")).toWellFormed()
-    const name = wire.name === null || wire.name === undefined ? {} : { name: wire.name.toWellFormed() }
-    if (wire.role === "assistant") {
-      const calls = toolCalls(wire)
-      const thought = reasoning(wire)
-      return {
-        role: "assistant",
-        content,
-        ...(thought === undefined ? {} : { reasoning: thought }),
-        ...(calls.length === 0 ? {} : { toolCalls: calls })
-      }
-    }
-    if (wire.role === "tool" || wire.role === "function") {
-      return { role: "tool", toolCallId: wire.tool_call_id ?? "", ...name, content: content ?? "" }
-    }
-    if (content === null) return yield* Result.fail(missing(field))
-    return { role: wire.role, content, ...name }
-  })
+// Written without generators: a long session has thousands of messages, and decoding them keeps the event loop.
+const message = (wire: ChatMessage, index: number, newest: boolean): Result.Result<Message, Refusal> => {
+  const { content = null } = wire
+  if (typeof content === "string" || content === null) return textMessage(wire, index, content?.toWellFormed() ?? null)
+  const text = partsText(content, `messages.${index}.content`, newest && wire.role === "user")
+  return Result.isFailure(text) ? Result.fail(text.failure) : textMessage(wire, index, text.success.toWellFormed())
+}
+
+const textMessage = (wire: ChatMessage, index: number, content: string | null): Result.Result<Message, Refusal> => {
+  const name = wire.name === null || wire.name === undefined ? {} : { name: wire.name.toWellFormed() }
+  if (wire.role === "assistant") {
+    const calls = toolCalls(wire)
+    const thought = reasoning(wire)
+    return Result.succeed({
+      role: "assistant",
+      content,
+      ...(thought === undefined ? {} : { reasoning: thought }),
+      ...(calls.length === 0 ? {} : { toolCalls: calls })
+    })
+  }
+  if (wire.role === "tool" || wire.role === "function") {
+    return Result.succeed({ role: "tool", toolCallId: wire.tool_call_id ?? "", ...name, content: content ?? "" })
+  }
+  return content === null ? Result.fail(missing(`messages.${index}.content`)) : Result.succeed({ role: wire.role, content, ...name })
+}
 
 /**
  * The conversation. Content that is no text is refused in the newest turn of the user; before that, and in results of tools, a note stands in
  * its place, so that one image does not end a conversation for good.
  */
-export const conversationMessages = (wire: ReadonlyArray<ChatMessage>): Result.Result<ReadonlyArray<Message>, Refusal> =>
-  Result.gen(function*() {
-    const lastAnswer = wire.findLastIndex(({ role }) => role === "assistant")
-    const messages: Array<Message> = []
-    for (const [index, item] of wire.entries()) messages.push(yield* message(item, index, index > lastAnswer))
-    return messages
-  })
+export const conversationMessages = (wire: ReadonlyArray<ChatMessage>): Result.Result<ReadonlyArray<Message>, Refusal> => {
+  const lastAnswer = wire.findLastIndex(({ role }) => role === "assistant")
+  const messages: Array<Message> = []
+  for (const [index, item] of wire.entries()) {
+    const decoded = message(item, index, index > lastAnswer)
+    if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
+    messages.push(decoded.success)
+  }
+  return Result.succeed(messages)
+}
