@@ -122,7 +122,7 @@ export const promptFields = {
     Schema.Struct({
       type: Schema.Literals(["auto", "any", "tool", "none"]).annotate({
         expected: "one of auto, any, tool, none",
-        description: "auto (default), or none: no tools. Not supported: any and tool (a forced call), answered with 400."
+        description: "auto (default); none: no tools; any: the answer is calls; tool: it is one call of the tool with this name."
       }),
       name: optionalText("tool: its name."),
       disable_parallel_tool_use: Schema.optionalKey(

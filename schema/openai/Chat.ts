@@ -102,7 +102,7 @@ export const ChatCompletionRequest = Schema.Struct({
     Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)]).annotate({
       expected: "a string or an object",
       description:
-        "auto (default) or none. required and {\"type\": \"function\", \"function\": {\"name\": ...}} force a call, which is not supported: 400."
+        "auto (default), none, required, {\"type\": \"function\", \"function\": {\"name\": ...}} for one call of that function, or {\"type\": \"allowed_tools\", \"allowed_tools\": {\"mode\": \"auto\" | \"required\", \"tools\": [...]}}. Forced calls are held to the tools' schemas while they are decoded."
     })
   ),
   parallel_tool_calls: Schema.optionalKey(

@@ -39,7 +39,7 @@ const inputFields = {
   tool_choice: Schema.optionalKey(
     Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)]).annotate({
       expected: "a string or an object",
-      description: "auto (default) or none. required, a named tool and allowed_tools are not supported yet: 400."
+      description: "auto (default), none, required, a function or custom tool by type and name, or allowed_tools with a mode and tools."
     })
   ),
   parallel_tool_calls: Schema.optionalKey(

@@ -141,7 +141,7 @@ export const NamespaceTool = Schema.Struct({
 export const ResponsesTool = Schema.Union([FunctionTool, CustomTool, NamespaceTool, OtherTool]).annotate({
   identifier: "ResponsesTool",
   description:
-    "function, custom (the model gives its input as one string; its grammar is not enforced) or namespace tools. Every other kind (web_search, file_search, tool_search, code_interpreter, mcp, ...) is not shown to the model and named in x-mashbox-ignored. strict: true is not supported yet: 400."
+    "function, custom (the model gives its input as one string, which is held to its lark or regex grammar) or namespace tools. Every other kind (web_search, file_search, tool_search, code_interpreter, mcp, ...) is not shown to the model and named in x-mashbox-ignored. strict: true holds arguments to the schema; what cannot be held is refused by the keyword: 400."
 })
 
 /** A tool as a response repeats it. */

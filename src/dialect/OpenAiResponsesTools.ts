@@ -52,6 +52,13 @@ const customDescription = (description: string | null | undefined, format: Custo
   return text === "" ? undefined : text
 }
 
+/** The grammar that a custom tool's input is held to, where it is of a known kind. */
+const inputGrammar = (format: CustomFormat): Tool["inputGrammar"] => {
+  if (format?.type !== "grammar" || format.definition === undefined) return undefined
+  const { definition, syntax = "lark" } = format
+  return syntax === "lark" || syntax === "regex" ? { syntax, definition } : undefined
+}
+
 /**
  * The tools of one request, as the model sees them: a flat list of functions. A function in a namespace is `namespace__name`, with a number
  * where another tool has that name, and a custom tool is a function of one string.
@@ -99,11 +106,15 @@ export class ToolSet {
         })
       case "custom":
         return Result.map(decodeCustom(tool, path), ({ description, format, name }) => {
-          if (format !== undefined && format !== null && format.type !== "text") this.ignored.push(`${path}.format`)
+          const grammar = inputGrammar(format)
+          if (format !== undefined && format !== null && format.type !== "text" && grammar === undefined) {
+            this.ignored.push(`${path}.format`)
+          }
           const text = customDescription(description, format)
           this.define({ kind: "custom", name, namespace }, {
             ...(text === undefined ? {} : { description: text }),
-            parameters: customParameters
+            parameters: customParameters,
+            ...(grammar === undefined ? {} : { inputGrammar: grammar, field: `${path}.format.definition` })
           })
         })
       case "namespace":

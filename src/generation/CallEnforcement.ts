@@ -60,9 +60,7 @@ export class CallEnforcement {
     const compiled = compileCalls(options)
     if (Result.isFailure(compiled)) {
       // Free output that cannot be held to anything stays free; what was promised is refused.
-      return choice === undefined && !tools.some(isHeld)
-        ? Result.succeed(undefined)
-        : Result.fail(refusal(compiled.failure, choice?.field ?? "tools"))
+      return isPromised(tools, choice) ? Result.fail(refusal(compiled.failure, choice?.field ?? "tools")) : Result.succeed(undefined)
     }
     const bytes = encodeGrammar(compiled.success)
     this.keep(key, bytes)
@@ -80,7 +78,8 @@ export class CallEnforcement {
     const [first] = (this.model.format ?? usualReasoning).tags
     const before = reasoning._tag === "Open"
       ? { close: reasoning.closing }
-      : reasoning._tag === "None" && first !== undefined
+      // A model whose vocabulary has no token for it opens no reasoning by itself.
+      : reasoning._tag === "None" && first !== undefined && this.specials.has(first[0])
       ? { open: first[0], close: first[1] }
       : undefined
     return {
@@ -108,11 +107,9 @@ export class CallEnforcement {
   }
 }
 
+/** Whether a request promises something about its calls. */
+export const isPromised = (tools: ReadonlyArray<Tool>, choice: ToolChoice | undefined): boolean =>
+  choice !== undefined || tools.some(isHeld)
+
 /** Whether what a tool is called with was promised to be valid. */
 const isHeld = ({ inputGrammar, strict }: Tool): boolean => strict === true || inputGrammar !== undefined
-
-/** The field of a request that promises something about calls, where one does. */
-export const promisedField = (tools: ReadonlyArray<Tool>, choice: ToolChoice | undefined): string | undefined => {
-  const strict = tools.find((tool) => tool.strict === true)
-  return choice?.field ?? strict?.field?.replace(/\.\w+$/, ".strict")
-}

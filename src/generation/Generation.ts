@@ -7,7 +7,7 @@ import {
   ModelLoading,
   ModelNotFound,
   type TemplateError,
-  UnsupportedFeature
+  type UnsupportedFeature
 } from "../domain/Errors.ts"
 import type { GenerationRequest, Prompt, TokenOptions } from "../domain/GenerationRequest.ts"
 import type { Finish, OutputEvent } from "../domain/OutputEvent.ts"
@@ -22,7 +22,7 @@ import { Settings } from "../Settings.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
-import { promisedField } from "./CallEnforcement.ts"
+import { CallEnforcement, isPromised } from "./CallEnforcement.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
 import * as Prompts from "./Prompts.ts"
 import * as ReasoningLimits from "./ReasoningLimits.ts"
@@ -72,6 +72,7 @@ export class Generation extends Context.Service<Generation, {
         const shown = yield* detectSyntax(template)
         const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? shown.syntax
 
+        const enforcement = new CallEnforcement({ syntax: { ...shown, syntax }, format: template.reasoning, tokenizer })
         const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
         const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
         const prompts = Prompts.make(template, tokenizer, yield* Effect.serviceOption(LongPrompts))
@@ -117,13 +118,12 @@ export class Generation extends Context.Service<Generation, {
             ? limits({ conversation: request.prompt.conversation, state: reasoning, budget: request.reasoningBudget })
             : undefined
           const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
-          const promised = promisedField(offered, request.toolChoice)
-          if (promised !== undefined) {
-            return yield* new UnsupportedFeature({
-              message: `${promised}: holding calls to their form is not supported by this version`,
-              field: promised
-            })
-          }
+          const grammar = yield* Effect.fromResult(enforcement.grammar({
+            tools: offered,
+            choice: request.toolChoice,
+            parallel: request.parallelToolCalls ?? true,
+            reasoning
+          }))
           const engineRequest = (choice: number): EngineRequest => ({
             tokens,
             maxTokens: Math.min(request.maxTokens ?? room, room),
@@ -131,6 +131,7 @@ export class Generation extends Context.Service<Generation, {
             ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
             ...(options.topLogprobs === undefined ? {} : { topLogprobs: options.topLogprobs }),
             ...(limit === undefined ? {} : { limit }),
+            ...(grammar === undefined ? {} : { grammar }),
             sampling: choice === 0
               ? request.sampling
               : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }
@@ -140,10 +141,10 @@ export class Generation extends Context.Service<Generation, {
           const parses = request.prompt._tag === "Chat" && (offered.length > 0 || syntax.marksReasoning === true)
           const tools = { syntax, offered, newId: callId, parallel: request.parallelToolCalls ?? true }
 
-          const attempt = (choice: number) => (sink: OutputSink) =>
+          const attemptWith = (held: EngineRequest, sink: OutputSink) =>
             generate(
               engine,
-              engineRequest(choice),
+              held,
               (emit) =>
                 new OutputPipeline({
                   decoder: tokenizer.decoder(
@@ -164,6 +165,18 @@ export class Generation extends Context.Service<Generation, {
               tokenizer.endTokens,
               sink
             )
+
+          // Calls that nobody was promised may also go unheld, where holding them would cost the engine too much.
+          const unheld = (choice: number, sink: OutputSink) => (error: EngineError) => {
+            const { grammar, ...free } = engineRequest(choice)
+            return (error.code === "too_complex" || error.subject === "grammar") && grammar !== undefined &&
+                !isPromised(offered, request.toolChoice) && sink.reset()
+              ? attemptWith(free, sink)
+              : Effect.fail(error)
+          }
+
+          const attempt = (choice: number) => (sink: OutputSink) =>
+            Effect.catch(attemptWith(engineRequest(choice), sink), unheld(choice, sink))
 
           return {
             promptTokens: tokens.length,

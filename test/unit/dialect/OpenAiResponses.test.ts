@@ -165,7 +165,7 @@ describe("every field", () => {
     [{ include: ["file_search_call.results"] }, ["include.0"]],
     [{ anything: 1 }, ["anything"]],
     [{ tools: [{ type: "web_search" }, functionTool("f"), { type: "tool_search" }, {}] }, ["tools.0", "tools.2", "tools.3"]],
-    [{ tools: [{ type: "custom", name: "c", format: { type: "grammar", syntax: "lark", definition: "start: x" } }] }, ["tools.0.format"]],
+    [{ tools: [{ type: "custom", name: "c", format: { type: "grammar", syntax: "peg", definition: "start: x" } }] }, ["tools.0.format"]],
     [{ tools: [{ type: "custom", name: "c", format: { type: "text" } }] }, []],
     [{ input: [{ type: "web_search_call", id: "ws_1", action: {} }, { role: "user", content: "x" }] }, ["input.0"]],
     [{ input: [{ type: "item_reference", id: "msg_1" }, { role: "user", content: "x" }] }, ["input.0"]]

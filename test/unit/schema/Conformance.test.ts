@@ -206,18 +206,14 @@ describe("deviations", () => {
       const { engine, url } = yield* harness({ script })
       const parameters = { type: "object", properties: {} }
       const schema = { type: "json_schema", name: "n", schema: parameters, json_schema: { name: "n", schema: parameters } }
-      const tool = { type: "function", name: "f", parameters, strict: true }
       const cases: ReadonlyArray<readonly [path: string, body: object, field: string]> = [
-        ["/v1/chat/completions", { messages, tools: [{ type: "function", function: tool }] }, "tools.0.function.strict"],
         ["/v1/chat/completions", { messages, tool_choice: "required" }, "tool_choice"],
         ["/v1/chat/completions", { messages, tool_choice: { type: "function", function: { name: "f" } } }, "tool_choice"],
         ["/v1/chat/completions", { messages, response_format: { type: "json_object" } }, "response_format"],
         ["/v1/chat/completions", { messages, response_format: schema }, "response_format"],
-        ["/v1/messages", { messages, tools: [{ name: "f", input_schema: parameters, strict: true }] }, "tools.0.strict"],
         ["/v1/messages", { messages, tool_choice: { type: "any" } }, "tool_choice"],
         ["/v1/messages", { messages, tool_choice: { type: "tool", name: "f" } }, "tool_choice.name"],
         ["/v1/messages", { messages, output_format: schema }, "output_format"],
-        ["/v1/responses", { input: "hi", tools: [tool] }, "tools.0.strict"],
         ["/v1/responses", { input: "hi", tool_choice: "required" }, "tool_choice"],
         ["/v1/responses", { input: "hi", tool_choice: { type: "function", name: "f" } }, "tool_choice"],
         ["/v1/responses", { input: "hi", text: { format: schema } }, "text.format"]

@@ -38,9 +38,9 @@ const bodies: ReadonlyArray<readonly [name: string, body: unknown, param: string
   ],
   ["a tool without a name", { messages, tools: [{ type: "function" }] }, "tools.0.name"],
   [
-    "a strict tool",
-    { messages, tools: [{ type: "function", function: { name: "f", strict: true } }] },
-    "tools.0.function.strict",
+    "a strict tool whose schema cannot be promised",
+    { messages, tools: [{ type: "function", function: { name: "f", strict: true, parameters: { type: "object", minProperties: 3 } } }] },
+    "tools.0.function.parameters.minProperties",
     "unsupported_parameter"
   ],
   ["a forced tool where there is none", { messages, tool_choice: "required" }, "tool_choice"],

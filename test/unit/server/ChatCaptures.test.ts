@@ -37,16 +37,17 @@ const captures = clients.flatMap((client) =>
 const refused: Readonly<Record<string, string>> = {
   "opencode/16-chat.json": "messages.1.content.2",
   "pi/11-chat.json": "messages.1.content.1",
-  "sdk-openai/02-chat.json": "tool_choice",
   "sdk-openai/03-chat.json": "response_format",
   "sdk-openai/04-chat.json": "response_format",
   "sdk-vercel-ai/10-chat.json": "response_format",
-  "sdk-vercel-ai/11-chat.json": "tool_choice",
   "sdk-vercel-ai/20-chat.json": "response_format",
-  "sdk-vercel-ai/21-chat.json": "tool_choice",
-  "sdk-vercel-ai/36-chat.json": "response_format",
-  "sdk-vercel-ai/37-chat.json": "tool_choice"
+  "sdk-vercel-ai/36-chat.json": "response_format"
 }
+
+const Bounds = Schema.Struct({
+  max_completion_tokens: Schema.optionalKey(Schema.Number),
+  max_tokens: Schema.optionalKey(Schema.Number)
+})
 
 const output = "I will run a command.\n<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"echo hi\"}}\n</tool_call>"
 
@@ -72,7 +73,9 @@ describe("requests that real clients sent", () => {
           return
         }
         assert.strictEqual(response.status, 200)
-        const withTools = (request.body.tools ?? []).length > 0
+        // Some allow fewer tokens than the scripted call has.
+        const { max_completion_tokens, max_tokens } = Schema.decodeUnknownSync(Bounds)(whole)
+        const withTools = (request.body.tools ?? []).length > 0 && (max_completion_tokens ?? max_tokens ?? output.length) >= output.length
         if (request.body.stream === true) {
           const includeUsage = request.body.stream_options?.include_usage ?? false
           const { choices } = checkChatStream(yield* Effect.promise(() => response.text()), { includeUsage })

@@ -36,7 +36,6 @@ const refused: Readonly<Record<string, readonly [status: number, message: string
   "opencode/18-messages.json": [400, "messages.0.content.2: the model reads only text, not a block of type image"],
   "pi/13-messages.json": [400, "messages.0.content.1: the model reads only text, not a block of type image"],
   "sdk-anthropic/01-v1_messages_batches.json": [404, "This server has no such route"],
-  "sdk-anthropic/03-messages.json": [400, "tool_choice: "],
   "sdk-anthropic/10-messages.json": [400, "output_config.format: "],
   "sdk-anthropic/14-messages.json": [400, "thread: "],
   "sdk-anthropic/15-messages.json": [400, "thread: "],
@@ -45,9 +44,7 @@ const refused: Readonly<Record<string, readonly [status: number, message: string
   "sdk-anthropic/18-messages.json": [400, "thread: "],
   "sdk-anthropic/21-messages.json": [400, "thread: "],
   "sdk-anthropic/22-messages.json": [400, "thread: "],
-  "sdk-anthropic/23-messages.json": [400, "thread: "],
-  "sdk-vercel-ai/02-messages.json": [400, "tool_choice: "],
-  "sdk-vercel-ai/03-messages.json": [400, "tool_choice: "]
+  "sdk-anthropic/23-messages.json": [400, "thread: "]
 }
 
 const readError = Schema.decodeUnknownSync(AnthropicError)

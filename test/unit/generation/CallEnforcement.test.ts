@@ -1,0 +1,82 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import type { Tool } from "../../../src/domain/Tool.ts"
+import { CallEnforcement, type CallRequest } from "../../../src/generation/CallEnforcement.ts"
+import { syntaxes, syntaxNamed } from "../../../src/generation/tools/syntaxes.ts"
+import { noReasoning } from "../../../src/prompt/Reasoning.ts"
+
+const enforcement = (name: string) => {
+  const syntax = syntaxNamed(name)
+  if (syntax === undefined) throw new Error(`no syntax ${name}`)
+  return new CallEnforcement({
+    syntax: { syntax, sample: "" },
+    format: undefined,
+    tokenizer: {
+      encode: () => Effect.succeed(new Int32Array()),
+      decoder: () => ({ push: () => "", end: () => "" }),
+      tokenBytes: () => new Uint8Array(),
+      endTokens: new Int32Array(),
+      bos: undefined,
+      eos: undefined,
+      specialTexts: ["<tool_call>", "<think>", "</think>"],
+      tokenId: () => 5,
+      size: 10
+    }
+  })
+}
+
+const tool: Tool = { name: "f", parameters: { type: "object", properties: { a: { type: "string" } } } }
+const impossible: Tool = { name: "g", parameters: { type: "object", minProperties: 3 }, field: "tools.1.parameters" }
+
+const request = (changes: Partial<CallRequest> = {}): CallRequest => ({
+  tools: [tool],
+  choice: undefined,
+  parallel: true,
+  reasoning: noReasoning,
+  ...changes
+})
+
+const bytes = (own: CallEnforcement, changes: Partial<CallRequest>) => Result.getOrThrow(own.grammar(request(changes)))
+
+describe("what holds calls to their form", () => {
+  it("is a grammar wherever a mark shows that a call begins, and for what was promised", () => {
+    for (const { name } of syntaxes) {
+      const marked = name !== "harmony" && !name.startsWith("llama3")
+      const own = enforcement(name)
+      assert.strictEqual(bytes(own, {}) !== undefined, marked, name)
+      assert.isDefined(bytes(own, { tools: [{ ...tool, strict: true }] }), name)
+      assert.isDefined(bytes(own, { choice: { required: true, field: "tool_choice" } }), name)
+      assert.isUndefined(bytes(own, { tools: [] }), name)
+    }
+  })
+
+  it("is made once for the same tools, choice and place", () => {
+    const own = enforcement("hermes")
+    const first = bytes(own, {})
+    assert.strictEqual(bytes(own, { tools: [{ ...tool }] }), first)
+    assert.notDeepEqual(bytes(own, { parallel: false }), first)
+    assert.notDeepEqual(
+      bytes(own, { choice: { required: false, names: ["f"], field: "x" }, tools: [tool, { name: "h" }] }),
+      bytes(own, {
+        tools: [tool, { name: "h" }]
+      })
+    )
+    assert.notDeepEqual(bytes(own, { reasoning: { _tag: "Open", closing: "</think>" } }), first)
+    for (let index = 0; index < 40; index++) bytes(own, { tools: [{ ...tool, name: `f${index}` }] })
+    assert.notStrictEqual(bytes(own, {}), first)
+    assert.deepStrictEqual(bytes(own, {}), first)
+  })
+
+  it("lets what cannot be held go free, and refuses it where it was promised, by its field", () => {
+    const own = enforcement("arg-pairs")
+    const unnameable: Tool = { name: "a b" }
+    assert.isUndefined(bytes(own, { tools: [unnameable] }))
+    const forced = own.grammar(request({ tools: [unnameable], choice: { required: true, field: "tool_choice" } }))
+    if (Result.isSuccess(forced)) throw new Error("not refused")
+    assert.deepInclude(forced.failure, { _tag: "UnsupportedFeature", field: "tools.a b" })
+    assert.isDefined(bytes(own, { tools: [impossible] }))
+    const strict = own.grammar(request({ tools: [tool, { ...impossible, strict: true }] }))
+    if (Result.isSuccess(strict)) throw new Error("not refused")
+    assert.deepInclude(strict.failure, { _tag: "UnsupportedFeature", field: "tools.1.parameters.minProperties" })
+  })
+})
