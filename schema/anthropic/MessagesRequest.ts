@@ -91,7 +91,9 @@ export const RequestTool = Schema.Struct({
     })
   ),
   strict: Schema.optionalKey(
-    Schema.NullOr(Schema.Boolean).annotate({ description: "Not supported: true (arguments held to the schema) gets 400." })
+    Schema.NullOr(Schema.Boolean).annotate({
+      description: "true: arguments follow the schema for sure; a keyword that cannot be held is refused by its path: 400."
+    })
   ),
   cache_control: inert(),
   eager_input_streaming: inert("Accepted: input always streams as it is written.")

@@ -70,7 +70,9 @@ const functionFields = {
     })
   ),
   strict: Schema.optionalKey(
-    Schema.NullOr(Schema.Boolean).annotate({ description: "true (arguments that follow the schema for sure) is not supported: 400." })
+    Schema.NullOr(Schema.Boolean).annotate({
+      description: "true: arguments follow the schema for sure; a keyword that cannot be held is refused by its path: 400."
+    })
   )
 }
 
