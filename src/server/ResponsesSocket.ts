@@ -1,7 +1,7 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Clock, Effect, FiberSet, Result, Semaphore } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { CloseEvent, type Socket, type SocketError } from "effect/socket/Socket"
+import type { Socket, SocketError } from "effect/socket/Socket"
 import type { ErrorBody } from "../../schema/openai/Common.ts"
 import * as Messages from "../dialect/OpenAiResponsesSocket.ts"
 import { InvalidRequest, RequestRefused } from "../domain/Errors.ts"
@@ -117,7 +117,7 @@ const serve = Effect.fnUntraced(function*(socket: Socket, request: HttpServerReq
     Effect.andThen(FiberSet.awaitEmpty(running)),
     Effect.andThen(Effect.suspend(() => {
       if (peer.retired) connection.send([Messages.errorMessage(Messages.connectionTooOld, undefined, record.id)])
-      return writer.write(new CloseEvent(1001, peer.retired ? "as old as a connection may be" : "the server is shutting down"))
+      return connection.close(1001, peer.retired ? "as old as a connection may be" : "the server is shutting down")
     })),
     Effect.andThen(Effect.sleep(closeMs)),
     Effect.andThen(Effect.sync(() => net.destroy())),
@@ -132,7 +132,7 @@ const serve = Effect.fnUntraced(function*(socket: Socket, request: HttpServerReq
       if (typeof frame === "string") yield* receive(frame)
       else {
         peer.gone = true
-        return yield* writer.write(new CloseEvent(1003, "messages are JSON texts"))
+        return yield* connection.close(1003, "messages are JSON texts")
       }
     }
   }

@@ -1,10 +1,11 @@
 import type * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect } from "effect"
-import type { Writer } from "effect/socket/Socket"
+import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
 import type { Socket } from "node:net"
 import { splitMessages } from "../dialect/OpenAiResponsesSocket.ts"
 import type { LimitsValue } from "./Limits.ts"
 import { ReaderWatch, type StreamOutput } from "./StreamOutput.ts"
+import { textFrames } from "./WebSocketFrames.ts"
 
 /** Bytes that may wait for a client before it gets no answers to more of what it sends. */
 const bufferBytes = 64 * 1024
@@ -24,6 +25,7 @@ export class SocketConnection {
   private readonly socket: Socket
   private readonly writer: Writer
   private readonly reader: ReaderWatch
+  private ending = false
   /** Whether the server ended it because the client did not read. */
   slow = false
 
@@ -36,13 +38,29 @@ export class SocketConnection {
 
   /** Sends messages by one system call. */
   send(messages: ReadonlyArray<string>): void {
-    const [first, ...more] = messages
-    if (this.closed || first === undefined) return
-    this.reader.around(() => {
-      this.socket.cork()
-      Effect.runSyncExit(this.writer.writeAll([first, ...more]))
-      this.socket.uncork()
+    if (!this.closed) this.reader.around(() => this.write(messages))
+  }
+
+  /** Ends it with a code of RFC 6455 7.4; nothing is sent after that. */
+  close(code: number, reason: string): Effect.Effect<void, SocketError> {
+    return Effect.suspend(() => {
+      this.ending = true
+      return this.writer.write(new CloseEvent(code, reason))
     })
+  }
+
+  /**
+   * Past the WebSocket's own layers as long as nothing waits before the network: an end that the client asked for waits there until the
+   * connection is ended with it, so that no message comes after it.
+   */
+  private write(messages: ReadonlyArray<string>): void {
+    const { socket } = this
+    if (!this.ending && socket.writableLength === 0 && socket.writableCorked === 0 && !socket.writableEnded) {
+      socket.write(textFrames(messages), "latin1")
+      return
+    }
+    const [first, ...more] = messages
+    if (first !== undefined) Effect.runSyncExit(this.writer.writeAll([first, ...more]))
   }
 
   unreadMs(): number {

@@ -68,6 +68,13 @@ const upgrade = (server: Harness, headers: Readonly<Record<string, string>>) =>
     )
   )
 
+const handshake =
+  "GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" +
+  "sec-websocket-key: OVYLS9eMvOqCmzkq4Nw6Kw==\r\n\r\n"
+
+/** A short text message of a client, masked with zeros. */
+const maskedText = (text: string) => Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)])
+
 const call = "I look.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"
 
 const weather = { type: "function", name: "get_weather", strict: false, parameters: { type: "object" } }
@@ -421,6 +428,34 @@ describe("a refusal by what has changed meanwhile", () => {
     }))
 })
 
+describe("a close in the middle of a response", () => {
+  it.live("is answered with a close, after which nothing comes", () =>
+    Effect.gen(function*() {
+      const server = yield* harness(on({ script: { answer: () => ({ tokens: Array.from({ length: 1 << 20 }, () => 120) }) } }))
+      const { hostname, port } = new URL(server.url)
+      for (let round = 0; round < 5; round++) {
+        const peer = connect(Number(port), hostname)
+        peer.write(handshake)
+        yield* Effect.promise(() => once(peer, "data"))
+        let received = Buffer.alloc(0)
+        peer.on("data", (chunk: Buffer) => received = Buffer.concat([received, chunk]))
+        peer.write(maskedText(JSON.stringify({ type: "response.create", input: "hi" })))
+        yield* Effect.promise(() => eventually(() => received.length > 20_000))
+        peer.write(Buffer.from([0x88, 0x80 | 2, 0, 0, 0, 0, 0x03, 0xe8]))
+        yield* Effect.promise(() => once(peer, "end"))
+        const opcodes: Array<number> = []
+        for (let at = 0; at < received.length;) {
+          opcodes.push(received[at] ?? 0)
+          const short = received[at + 1] ?? 0
+          at += short < 126 ? 2 + short : 4 + received.readUInt16BE(at + 2)
+        }
+        assert.strictEqual(opcodes.indexOf(0x88), opcodes.length - 1)
+        peer.destroy()
+      }
+      yield* Effect.promise(() => eventually(() => server.engine.running() === 0))
+    }))
+})
+
 describe("a flood of pings", () => {
   it.live("that nobody reads the answers of ends its connection, and no other", () =>
     Effect.gen(function*() {
@@ -428,10 +463,7 @@ describe("a flood of pings", () => {
       const { hostname, port } = new URL(server.url)
       const other = yield* Effect.promise(() => SocketClient.open(server.url))
       const flood = connect(Number(port), hostname)
-      flood.write(
-        "GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" +
-          "sec-websocket-key: OVYLS9eMvOqCmzkq4Nw6Kw==\r\n\r\n"
-      )
+      flood.write(handshake)
       yield* Effect.promise(() => once(flood, "data"))
       flood.pause()
       const pings = Buffer.alloc(131 * 500)
