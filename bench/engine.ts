@@ -11,7 +11,7 @@ import { Engine, type EngineRequest } from "../src/engine/Engine.ts"
 import { layerInProcess } from "../src/engine/EngineInProcess.ts"
 import { projectRoot } from "../src/engine/EnginePaths.ts"
 import * as GgufMetadata from "../src/models/GgufMetadata.ts"
-import { readBandwidth } from "./support/bandwidth.ts"
+import { buildBenches, readBandwidth } from "./support/nativeBench.ts"
 
 const promptTokens = 512
 const newTokens = 128
@@ -61,6 +61,7 @@ const measure = Effect.fnUntraced(function*(path: string, bandwidth: number) {
 })
 
 const main = Effect.gen(function*() {
+  buildBenches(["mashbox_bandwidth"])
   const bandwidth = readBandwidth(0)
   console.log(`read bandwidth  ${(bandwidth / 1e9).toFixed(2)} GB/s\n`)
   for (const path of paths) {

@@ -1,15 +1,13 @@
 /**
  * The engine's speed for every model family: a mid-size model of seeded random weights each, written once into the cache folder, with
- * prefill and decode tokens per second and decoding as a share of what the machine's memory gives in the same run. For Qwen3.5 also what
+ * prefill and decode tokens per second and decoding as a share of what the machine's memory gives beside it. For Qwen3.5 also what
  * a token of prompts of several lengths costs, and the chunked form of its recurrence against the recurrence token by token.
  * Run with `npm run bench:families [-- FAMILY…]`; `MASHBOX_BENCH_CACHE` names another cache folder.
  */
-import { execFileSync } from "node:child_process"
 import { mkdirSync } from "node:fs"
 import { loadavg, tmpdir } from "node:os"
 import { join } from "node:path"
-import { projectRoot } from "../src/engine/EnginePaths.ts"
-import { readBandwidth } from "./support/bandwidth.ts"
+import { buildBenches, readBandwidth, runBench } from "./support/nativeBench.ts"
 
 interface Measured {
   readonly family: string
@@ -26,33 +24,31 @@ interface Measured {
 
 const recurrent = "qwen35"
 const promptLengths = [256, 1024, 2048, 4096]
-const build = join(projectRoot, "build/native")
 const cache = process.env["MASHBOX_BENCH_CACHE"] ?? join(tmpdir(), "mashbox-bench")
 
-const run = (program: string, args: ReadonlyArray<string>) =>
-  execFileSync(join(build, program), args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
-
 const measure = (family: string): Measured =>
-  JSON.parse(run("mashbox_family_bench", [family, cache, ...(family === recurrent ? promptLengths.map(String) : [])]))
+  JSON.parse(runBench("mashbox_family_bench", [family, cache, ...(family === recurrent ? promptLengths.map(String) : [])]))
 
-const bandwidth = readBandwidth(0)
-for (const target of ["mashbox_family_bench", "mashbox_delta_net_bench"]) {
-  execFileSync("cmake", ["--build", build, "--target", target], { cwd: projectRoot, stdio: ["ignore", "ignore", "inherit"] })
-}
+buildBenches(["mashbox_bandwidth", "mashbox_family_bench", "mashbox_delta_net_bench"])
 mkdirSync(cache, { recursive: true })
-const known = run("mashbox_family_bench", []).trim().split("\n")
+const known = runBench("mashbox_family_bench", []).trim().split("\n")
 const families = process.argv.length > 2 ? process.argv.slice(2) : known
 const unknown = families.filter((family) => !known.includes(family))
 if (unknown.length > 0) throw new Error(`${unknown.join(", ")}: not one of ${known.join(", ")}`)
 
+let before = readBandwidth(0)
 console.log(
-  `Read bandwidth ${(bandwidth / 1e9).toFixed(2)} GB/s; load average ${loadavg().map((load) => load.toFixed(2)).join(", ")} at the start.\n`
+  `Load average ${loadavg().map((load) => load.toFixed(2)).join(", ")} at the start, read bandwidth ${(before / 1e9).toFixed(2)} GB/s.`
 )
+console.log("Shares are of the bandwidth measured right before and after the model, on average.\n")
 console.log("| family | file | read per token | prefill, 512 tokens | decode | weights read | share of bandwidth |")
 console.log("|---|---|---|---|---|---|---|")
 let prompts: Measured | undefined
 for (const family of families) {
   const { bytes, bytesPerToken, decode, prefill, ...rest } = measure(family)
+  const after = readBandwidth(0)
+  const bandwidth = (before + after) / 2
+  before = after
   const rate = decode * bytesPerToken
   const cells = [
     family,
@@ -61,7 +57,7 @@ for (const family of families) {
     `${prefill.toFixed(0)} tokens/s`,
     `${decode.toFixed(1)} tokens/s`,
     `${(rate / 1e9).toFixed(2)} GB/s`,
-    (rate / bandwidth).toFixed(2)
+    `${(rate / bandwidth).toFixed(2)} of ${(bandwidth / 1e9).toFixed(1)} GB/s`
   ]
   console.log(`| ${cells.join(" | ")} |`)
   if (rest.lengths.length > 0) prompts = { bytes, bytesPerToken, decode, prefill, ...rest }
@@ -74,5 +70,5 @@ if (prompts !== undefined) {
   for (const { secondsPerToken, tokens } of prompts.lengths) console.log(`| ${tokens} tokens | ${(secondsPerToken * 1e6).toFixed(0)} µs |`)
   const costs = prompts.lengths.map(({ secondsPerToken }) => secondsPerToken)
   console.log(`\nLargest to smallest: ${(Math.max(...costs) / Math.min(...costs)).toFixed(2)}.`)
-  console.log(`\nOne gated delta net layer:\n\n\`\`\`\n${run("mashbox_delta_net_bench", []).trim()}\n\`\`\``)
+  console.log(`\nOne gated delta net layer:\n\n\`\`\`\n${runBench("mashbox_delta_net_bench", []).trim()}\n\`\`\``)
 }
