@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises"
 import { answered, send } from "./client.ts"
-import { type Dialect, dialects } from "./dialects.ts"
+import { dialects } from "./dialects.ts"
 import type { ServerProcess } from "./serverProcess.ts"
 import type { LongestTurn } from "./turnMeter.ts"
 
@@ -30,8 +30,8 @@ export const stallDuring = async (server: ServerProcess, work: () => Promise<unk
   return { turns, gapMs }
 }
 
-/** What other streams notice of a body of this many bytes, from its first byte to its answer's end. */
-export const stallOfBody = (server: ServerProcess, dialect: Dialect, bytes: number, status = 200): Promise<Stall> => {
-  const body = Buffer.from(JSON.stringify(dialect.large(bytes)))
-  return stallDuring(server, () => answered(server.url + dialect.path, body, status))
+/** What other streams notice of a large body, from its first byte to its answer's end. */
+export const stallOf = (server: ServerProcess, path: string, body: object, status = 200): Promise<Stall> => {
+  const bytes = Buffer.from(JSON.stringify(body))
+  return stallDuring(server, () => answered(server.url + path, bytes, status))
 }
