@@ -58,9 +58,10 @@ class CallGrammar {
     return token === undefined ? Ir.text(text) : { kind: "token", ids: [token] }
   }
 
-  #trigger(text: string): string | { readonly tokens: ReadonlyArray<number> } {
+  /** Free text up to a mark. As a token of its own the mark may have no text, or be read as text as well: both ways end the text. */
+  #upTo(text: string): Ir.Node {
     const token = this.#options.token(text)
-    return token === undefined ? text : { tokens: [token] }
+    return { kind: "free", until: [text, ...(token === undefined ? [] : [{ tokens: [token] }])] }
   }
 
   /** A schema that cannot be enforced is refused where the tool is strict; else its calls have any arguments. */
@@ -98,16 +99,15 @@ class CallGrammar {
   #textWith(calls: Ir.Node): Ir.Node {
     const { opener } = this.#form
     if (opener === undefined) return Ir.choice(calls, anyText())
-    const trigger = this.#trigger(opener)
-    const tail = anyText(typeof trigger === "string" ? [trigger] : [])
-    const begun = Ir.sequence({ kind: "free", until: [trigger] }, calls)
+    const tail = anyText([opener])
+    const begun = Ir.sequence(this.#upTo(opener), calls)
     return this.#options.parallel ? Ir.sequence(Ir.repeat(begun, 0, mostCalls), tail) : Ir.choice(begun, tail)
   }
 
   #reasoning(): Ir.Node {
     const { reasoning } = this.#options
     if (reasoning === undefined) return Ir.text("")
-    const rest: Ir.Node = { kind: "free", until: [this.#trigger(reasoning.close)] }
+    const rest: Ir.Node = this.#upTo(reasoning.close)
     return reasoning.open === undefined ? rest : Ir.optional(Ir.sequence(newlines, this.#mark(reasoning.open), rest))
   }
 
@@ -115,7 +115,7 @@ class CallGrammar {
   #channels(call: Ir.Node): Ir.Node {
     const headed = (channel: string, body: Ir.Node) =>
       Ir.sequence(this.#mark("<|channel|>"), Ir.text(channel), this.#mark("<|message|>"), body)
-    const ended: Ir.Node = { kind: "free", until: [this.#trigger("<|end|>")] }
+    const ended: Ir.Node = this.#upTo("<|end|>")
     const next = Ir.sequence(this.#mark("<|start|>"), Ir.text("assistant"))
     const before = Ir.repeat(Ir.sequence(Ir.choice(headed("analysis", ended), headed("commentary", ended)), next), 0, null)
     return Ir.sequence(before, this.#options.required ? call : Ir.choice(call, headed("final", anyText())))

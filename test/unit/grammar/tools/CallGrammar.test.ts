@@ -160,7 +160,7 @@ LF: /\\n/
     assert.include(json, `{"kind":"token","ids":[8]}`)
     assert.notInclude(json, "<tool_call>")
     const free = JSON.stringify(grammarOf(options("hermes", { token: (text) => ids.get(text), required: false })))
-    assert.include(free, `"until":[{"tokens":[7]}]`)
+    assert.include(free, `"until":["<tool_call>",{"tokens":[7]}]`)
   })
 
   it("refuse what a strict tool's schema cannot promise, by its field, and let other tools take any arguments", () => {
