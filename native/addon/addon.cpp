@@ -57,11 +57,12 @@ Napi::Value inspect(const Napi::CallbackInfo& call) {
   const auto& plan = found->plan;
   auto memory = Napi::Object::New(env);
   memory.Set("weights", static_cast<double>(plan.weights));
-  memory.Set("kvCache", static_cast<double>(plan.kvCache));
+  memory.Set("kvCache", static_cast<double>(plan.kvCache + plan.states));
   memory.Set("scratch", static_cast<double>(plan.scratch));
   auto object = Napi::Object::New(env);
   object.Set("architecture", found->architecture);
   object.Set("layers", found->layers);
+  object.Set("predictionBlocks", found->predictionBlocks);
   object.Set("vocabularySize", found->vocabulary);
   object.Set("trainedContextLength", found->trainedContext);
   object.Set("contextLength", plan.contextLength);

@@ -33,7 +33,7 @@ Result<LoadedModel> load(LoadArguments arguments) {
     .slots = arguments.context.slots,
     .threads = arguments.load.threads,
     .weightBytes = memory.weights,
-    .kvCacheBytes = memory.kvCache,
+    .kvCacheBytes = memory.kvCache + memory.states,
     .scratchBytes = memory.scratch,
     .experts = (*model)->expertPaths(),
   };

@@ -32,6 +32,8 @@ export interface ModelReport {
   readonly bits_per_weight: number
   readonly tensors: { readonly count: number; readonly by_format: ReadonlyArray<FormatShare> }
   readonly context_length: number
+  /** Blocks for multi-token prediction, which are kept aside. */
+  readonly prediction_blocks: number
   readonly tokenizer: {
     readonly model: string
     readonly pre_tokenizer: string | null
@@ -181,6 +183,7 @@ export const make = Effect.fnUntraced(function*(options: ReportOptions) {
     bits_per_weight: file.parameters === 0 ? 0 : file.tensorBytes * 8 / file.parameters,
     tensors: { count: file.tensors.length, by_format: byFormat(file.tensors) },
     context_length: file.contextLength,
+    prediction_blocks: Result.isSuccess(plan) ? plan.success.predictionBlocks : 0,
     tokenizer,
     chat,
     sampling: wireSampling({ ...(Result.isSuccess(file.sampling) ? file.sampling.success : {}), ...entry?.sampling }),
@@ -218,6 +221,7 @@ export const reportLines = (report: ModelReport): ReadonlyArray<string> => {
     row("tensors", String(tensors.count)),
     ...tensors.by_format.map(share),
     row("context", `${report.context_length} tokens`),
+    ...(report.prediction_blocks === 0 ? [] : [row("prediction", `multi-token prediction, ${report.prediction_blocks} blocks, not used`)]),
     ...(tokenizer === null ? [] : [
       row(
         "tokenizer",

@@ -8,6 +8,7 @@ import type { NativeInspection, NativeLoadOptions } from "./Native.ts"
 const Found = Schema.Struct({
   architecture: Schema.String,
   layers: Schema.Int,
+  predictionBlocks: Schema.Int,
   vocabularySize: Schema.Int,
   trainedContextLength: Schema.Int,
   contextLength: Schema.Int,

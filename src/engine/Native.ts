@@ -15,6 +15,8 @@ export interface Native {
 export interface NativeInspection {
   readonly architecture: string
   readonly layers: number
+  /** Blocks for multi-token prediction behind the layers, which are kept aside. */
+  readonly predictionBlocks: number
   readonly vocabularySize: number
   readonly trainedContextLength: number
   /** Tokens per slot. */

@@ -61,7 +61,7 @@ Result<Inspection> Model::inspect(const std::string& path, const ContextOptions&
   auto rotations = rotationsOf(*checked);
   const Model model(std::make_unique<Impl>(Impl{std::move(checked->file), std::move(checked->config), std::move(rotations), cpu::createDevice(cpu::detectIsa(), 1), {}, {}}));
   const Config& config = model.config();
-  return Inspection{config.architecture, static_cast<uint32_t>(config.layers.size()), config.vocabulary, config.contextLength, model.plan(options)};
+  return Inspection{config.architecture, static_cast<uint32_t>(config.layers.size()), config.predictionBlocks, config.vocabulary, config.contextLength, model.plan(options)};
 }
 
 const Config& Model::config() const { return impl_->config; }

@@ -50,7 +50,7 @@ struct MemoryPlan {
 /// What a model is and would take, found without reading its weights.
 struct Inspection {
   std::string architecture;
-  uint32_t layers, vocabulary, trainedContext;
+  uint32_t layers, predictionBlocks, vocabulary, trainedContext; ///< predictionBlocks: for multi-token prediction, kept aside
   MemoryPlan plan;
 };
 
