@@ -1,5 +1,6 @@
 import type { Conversation, Message } from "../domain/Conversation.ts"
 import type { RenderedPrompt } from "../tokenizer/Tokenizer.ts"
+import { arrange } from "./Arrangement.ts"
 import { chatMl } from "./ChatMl.ts"
 import { messageLength } from "./ConversationLength.ts"
 import { globals } from "./jinja/Globals.ts"
@@ -8,9 +9,10 @@ import { fromData } from "./jinja/Json.ts"
 import { type Text, textOf } from "./jinja/MarkedText.ts"
 import { BudgetError, Protection } from "./jinja/Run.ts"
 import { JinjaError, type Value } from "./jinja/Values.ts"
+import type { Preparation } from "./Preparation.ts"
 import { probe } from "./Probe.ts"
 import { probeReasoning, type ReasoningFormat, type ReasoningTags } from "./Reasoning.ts"
-import { arrange, messageValue, type Preparation, toolValues } from "./TemplateInput.ts"
+import { messageValue, toolValues } from "./TemplateInput.ts"
 
 export interface TemplateSource {
   /** Jinja text of the model; undefined where the file has none. */

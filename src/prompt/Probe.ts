@@ -1,7 +1,9 @@
 import type { Message } from "../domain/Conversation.ts"
 import type { Tool } from "../domain/Tool.ts"
+import { arrange } from "./Arrangement.ts"
 import { Dict, type Value } from "./jinja/Values.ts"
-import { arrange, messageValue, type Preparation, reasoningFields, toolValues } from "./TemplateInput.ts"
+import type { Preparation } from "./Preparation.ts"
+import { messageValue, reasoningFields, toolValues } from "./TemplateInput.ts"
 
 /** Renders messages and tools with the template; undefined where it fails. */
 export type Attempt = (messages: ReadonlyArray<Value>, tools: Value) => string | undefined
