@@ -43,6 +43,7 @@ public:
     }
     for (uint32_t rule = 0; rule < grammar_.rules.size(); ++rule) rules_.bodies[rule] = termOf_[grammar_.rules[rule].node];
     rules_.root = grammar_.root;
+    rules_.named = grammar_.rules.size();
     if (auto rewritten = rewriteLeftRecursion(); !rewritten) return rewritten.error();
     if (budget_.exceeded()) return tooComplex();
     if (rules_.bodies[grammar_.root] == Nothing)

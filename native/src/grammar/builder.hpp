@@ -12,7 +12,8 @@ namespace mashbox::grammar {
 /// The terms of a grammar: a body per rule, among them those of lexemes.
 struct Rules {
   std::vector<Term> bodies;
-  Term root = Nothing;
+  uint32_t root = 0;    ///< a rule
+  size_t named = 0;     ///< the rules of the grammar itself come first
 };
 
 /// IR → terms. Small rules that do not lead back to themselves are put in place of their references, direct left recursion becomes

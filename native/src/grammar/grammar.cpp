@@ -3,7 +3,9 @@
 #include "grammar/engine.hpp"
 #include "grammar/ir.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace mashbox::grammar {
 
@@ -22,6 +24,26 @@ Result<std::shared_ptr<const Grammar>> Grammar::compile(std::span<const std::byt
 }
 
 const Vocabulary& Grammar::vocabulary() const { return *engine_->vocabulary; }
+
+void Grammar::warm() const {
+  constexpr size_t mostLexemes = 16;
+  const std::lock_guard lock(engine_->mutex);
+  auto& [mutex, vocabulary, limits, budget, terms, automaton, rules, pushdown, masks] = *engine_;
+  std::vector<uint64_t> mask(vocabulary->maskWords());
+  Frames frames;
+  std::vector<Thread> threads;
+  pushdown.arrive(rules.bodies[rules.root], Bottom, frames, threads);
+  masks.add(threads, frames, mask);
+  for (size_t lexeme = rules.named; lexeme < std::min(rules.bodies.size(), rules.named + mostLexemes) && !budget.exceeded(); ++lexeme) {
+    const ByteSet beginnings = pushdown.beginnings(rules.bodies[lexeme]);
+    for (uint32_t first = 0; beginnings.count() == 1 && first < automaton.classes(); ++first) {
+      if (!beginnings.contains(first)) continue;
+      const Thread inside[] = {{rules.bodies[lexeme], Unknown}};
+      pushdown.step(inside, first, frames, threads);
+      masks.warm(threads);
+    }
+  }
+}
 
 bool Grammar::worn() const {
   const std::lock_guard lock(engine_->mutex);

@@ -20,6 +20,8 @@ public:
   ~Grammar();
 
   const Vocabulary& vocabulary() const;
+  /// Computes masks that most outputs will need: where they begin, and inside lexemes.
+  void warm() const;
   /// Its memory is so full that new outputs should use a fresh one.
   bool worn() const;
   size_t bytes() const; ///< about what it takes in memory

@@ -35,6 +35,12 @@ void Masks::add(std::span<const Thread> threads, const Frames& frames, std::span
   }
 }
 
+void Masks::warm(std::span<const Thread> threads) {
+  configurations_.tidy();
+  for (const Thread& thread : threads)
+    if (thread.state != Epsilon && !budget_.exceeded()) find({saturated(thread.state)}, nullptr);
+}
+
 /// Masks of ever longer stacks, until no token returns from all of it.
 void Masks::addThread(Thread thread, const Frames& frames, std::span<uint64_t> mask) {
   std::vector<Term> key{saturated(thread.state)};

@@ -20,6 +20,8 @@ public:
 
   /// Adds the tokens that may come after `threads`, whose stacks are in `frames`. `mask` has a bit per token.
   void add(std::span<const Thread> threads, const Frames& frames, std::span<uint64_t> mask);
+  /// Computes what `add` needs first for these threads, whatever lies below them.
+  void warm(std::span<const Thread> threads);
   size_t bytes() const { return bytes_ + configurations_.bytes(); }
 
 private:

@@ -31,23 +31,20 @@ TokenShape shapeOf(std::string_view bytes) {
 }
 
 Slice::Slice(const CharacterSet& characters, const Trie& trie, std::span<const TokenShape> shapes, std::span<const int32_t> twins)
-    : characters_(characters), all_((shapes.size() + 63) / 64) {
-  const auto inside = [&](int32_t token) {
-    const TokenShape& shape = shapes[static_cast<size_t>(token)];
-    return shape.whole && characters.contains(shape.characters);
-  };
-  rest_ = std::make_shared<const Trie>(filterTrie(trie, [&](int32_t token) { return !inside(token); }));
+    : characters_(characters), all_((twins.size() + 63) / 64) {
   for (auto& words : upTo_) words.resize(all_.size());
-  for (const TrieNode& node : trie) {
-    if (node.token < 0 || !inside(node.token)) continue;
-    const uint32_t count = shapes[static_cast<size_t>(node.token)].count;
-    longest_ = std::max(longest_, count);
-    for (int32_t token = node.token; token >= 0; token = twins[static_cast<size_t>(token)]) {
+  auto shape = shapes.begin();
+  rest_ = std::make_shared<const Trie>(filterTrie(trie, [&](int32_t first) {
+    const auto& [content, count, whole] = *shape++;
+    if (!whole || !characters.contains(content)) return true;
+    longest_ = std::max<uint32_t>(longest_, count);
+    for (int32_t token = first; token >= 0; token = twins[static_cast<size_t>(token)]) {
       set(all_, token);
-      if (count <= Steps) set(upTo_[count - 1], token);
-      else longer_.emplace_back(static_cast<uint16_t>(count), token);
+      if (count <= Steps) set(upTo_[count - 1u], token);
+      else longer_.emplace_back(count, token);
     }
-  }
+    return false;
+  }));
   for (uint32_t i = 1; i < Steps; ++i) add(upTo_[i], upTo_[i - 1]);
   std::sort(longer_.begin(), longer_.end());
 }

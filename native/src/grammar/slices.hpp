@@ -37,7 +37,7 @@ TokenShape shapeOf(std::string_view bytes);
 /// every character of the set alike needs to walk only the latter.
 class Slice {
 public:
-  /// `shapes` of the tokens in `trie`, which holds one token for each text; `twins` names the others.
+  /// `shapes` of the tokens in `trie`, in its order, which holds one token for each text; `twins` names the others.
   Slice(const CharacterSet& characters, const Trie& trie, std::span<const TokenShape> shapes, std::span<const int32_t> twins);
 
   const CharacterSet& characters() const { return characters_; }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -19,25 +21,21 @@ using Trie = std::vector<TrieNode>;
 /// Of tokens that are sorted by their bytes and distinct; at most 65535 bytes each.
 Trie buildTrie(const std::vector<std::pair<std::string_view, int32_t>>& sorted);
 
-/// The part of a trie that leads to the tokens for which `keep` holds.
-template <class Keep> Trie filterTrie(const Trie& trie, const Keep& keep);
-
 /// Fills in `end` of nodes whose depths are known.
 void closeTrie(Trie& trie);
 
+/// The part of a trie that leads to the tokens for which `keep` holds; it is asked once for each node with a token, in order.
 template <class Keep> Trie filterTrie(const Trie& trie, const Keep& keep) {
   Trie kept;
-  std::vector<TrieNode> path(1);
-  size_t written = 0; ///< of the path
+  std::array<uint8_t, 65536> path;
+  size_t written = 0; ///< bytes of the path that are in `kept`
   for (const TrieNode& node : trie) {
     const size_t depth = node.depth;
-    path.resize(depth);
-    path[depth - 1] = node;
-    path[depth - 1].token = -1;
+    path[depth - 1] = node.byte;
     written = std::min(written, depth - 1);
     if (node.token < 0 || !keep(node.token)) continue;
-    path[depth - 1].token = node.token;
-    for (; written < depth; ++written) kept.push_back(path[written]);
+    for (; written < depth; ++written) kept.push_back({0, -1, static_cast<uint16_t>(written + 1), path[written]});
+    kept.back().token = node.token;
   }
   closeTrie(kept);
   return kept;

@@ -12,12 +12,11 @@ constexpr size_t LongestToken = 512;
 
 } // namespace
 
-Vocabulary::Vocabulary(std::vector<TokenText> tokens) : tokens_(std::move(tokens)), twins_(tokens_.size(), -1), shapes_(tokens_.size()) {
+Vocabulary::Vocabulary(std::vector<TokenText> tokens) : tokens_(std::move(tokens)), twins_(tokens_.size(), -1) {
   std::vector<std::pair<std::string_view, int32_t>> sorted;
   for (size_t i = 0; i < tokens_.size(); ++i) {
     if (!tokens_[i].text || tokens_[i].bytes.size() > LongestToken) tokens_[i].bytes.clear();
     if (tokens_[i].bytes.empty()) continue;
-    shapes_[i] = shapeOf(tokens_[i].bytes);
     longest_ = std::max(longest_, static_cast<uint32_t>(tokens_[i].bytes.size()));
     sorted.emplace_back(tokens_[i].bytes, static_cast<int32_t>(i));
   }
@@ -32,6 +31,7 @@ Vocabulary::Vocabulary(std::vector<TokenText> tokens) : tokens_(std::move(tokens
     sorted[kept++] = sorted[i];
   }
   sorted.resize(kept);
+  for (const auto& [bytes, token] : sorted) shapes_.push_back(shapeOf(bytes));
   trie_ = std::make_shared<const Trie>(buildTrie(sorted));
 }
 

@@ -38,7 +38,7 @@ public:
 private:
   std::vector<TokenText> tokens_;
   std::vector<int32_t> twins_;
-  std::vector<TokenShape> shapes_;
+  std::vector<TokenShape> shapes_; ///< in the order of the trie
   std::shared_ptr<const Trie> trie_;
   uint32_t longest_ = 1;
   mutable std::mutex mutex_;

@@ -55,7 +55,9 @@ void GrammarCompiler::run() {
     }
     const auto compiled = [&]() -> Result<std::shared_ptr<const grammar::Grammar>> {
       try {
-        return cache_.get(job.ir);
+        auto compiled = cache_.get(job.ir);
+        if (compiled) (*compiled)->warm();
+        return compiled;
       } catch (const std::bad_alloc&) {
         return Error{ErrorKind::OutOfMemory, "out of memory while compiling a grammar", "grammar"};
       }
