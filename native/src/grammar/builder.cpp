@@ -18,7 +18,7 @@ using ir::NodeIndex;
 constexpr Term Unbuilt = UINT32_MAX;
 /// A rule of at most as many nodes stands in place of its references; a lexeme, of what it matches.
 constexpr uint32_t SmallRule = 24, SmallLexeme = 3;
-constexpr size_t MostTriggerBytes = 2048;
+constexpr size_t MostTriggerBytes = 2048, MostUnordered = 2048;
 constexpr uint32_t MostNestedCalls = 500;
 
 template <class... Cases> struct Overloaded : Cases... {
@@ -70,6 +70,8 @@ private:
     const bool logic = std::holds_alternative<ir::And>(n) || std::holds_alternative<ir::Not>(n) || std::holds_alternative<ir::Lexeme>(n);
     if (logic && !allRegular())
       return nodeError(ErrorKind::Unsupported, node, "`and`, `not` and `lexeme` take no recursive rules and no tokens");
+    if (const auto* permutation = std::get_if<ir::Permutation>(&n); permutation != nullptr && !permutation->ordered && permutation->items.size() > MostUnordered)
+      return nodeError(ErrorKind::TooComplex, node, "it has more than " + std::to_string(MostUnordered) + " items in any order");
     if (const auto* free = std::get_if<ir::Free>(&n)) {
       size_t bytes = 0;
       for (const auto& text : free->until) bytes += text.size();

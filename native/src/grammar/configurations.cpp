@@ -62,6 +62,7 @@ Configuration Configurations::intern(std::span<const Thread> threads) {
 }
 
 Configuration Configurations::compute(Configuration configuration, uint32_t byteClass) {
+  budget_.tick();
   const auto threads = std::span(threads_).subspan(begins_[configuration], begins_[configuration + 1] - begins_[configuration]);
   pushdown_.step(threads, byteClass, frames_, scratch_);
   const Configuration next = intern(scratch_);

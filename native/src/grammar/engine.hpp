@@ -13,7 +13,7 @@ namespace mashbox::grammar {
 /// What a grammar consists of; `mutex` guards everything that grows.
 struct Grammar::Engine {
   Engine(std::shared_ptr<const Vocabulary> tokens, const Limits& limits)
-      : vocabulary(std::move(tokens)), limits(limits), budget(Budget::Clock::now() + limits.compileTime), terms(this->limits, budget), automaton(terms, this->limits, budget),
+      : vocabulary(std::move(tokens)), limits(limits), terms(this->limits, budget), automaton(terms, this->limits, budget),
         pushdown(terms, automaton, rules.bodies, this->limits, budget), masks(terms, automaton, pushdown, *vocabulary, budget, this->limits) {}
 
   std::mutex mutex;

@@ -16,10 +16,10 @@ Result<std::shared_ptr<const Grammar>> Grammar::compile(std::span<const std::byt
   const auto ir = ir::decode(bytes, vocabulary->size(), limits);
   if (!ir) return ir.error();
   auto engine = std::make_unique<Engine>(std::move(vocabulary), limits);
+  engine->budget.start(limits.compileTime);
   auto rules = build(*ir, engine->terms, engine->automaton, engine->budget);
   if (!rules) return std::move(rules).error();
   engine->rules = *std::move(rules);
-  engine->budget.liftDeadline();
   return std::shared_ptr<const Grammar>(new Grammar(std::move(engine)));
 }
 
@@ -29,6 +29,7 @@ void Grammar::warm() const {
   constexpr size_t mostLexemes = 16;
   const std::lock_guard lock(engine_->mutex);
   auto& [mutex, vocabulary, limits, budget, terms, automaton, rules, pushdown, masks] = *engine_;
+  budget.start(limits.maskTime);
   std::vector<uint64_t> mask(vocabulary->maskWords());
   Frames frames;
   std::vector<Thread> threads;

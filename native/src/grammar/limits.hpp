@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
+
+#include <time.h>
 
 namespace mashbox::grammar {
 
@@ -16,29 +19,33 @@ struct Limits {
   size_t threads = 512;        ///< ways to read one output that are followed at once
   uint32_t depth = 500;        ///< nested repeats, choices and sequences
   size_t maskBytes = 16 << 20; ///< cached masks; the oldest are dropped
-  std::chrono::milliseconds compileTime{250};
+  std::chrono::milliseconds compileTime{250}; ///< of its thread
+  std::chrono::milliseconds maskTime{100};    ///< for one mask or token
 };
 
 /// Notices when a limit is exceeded; from then on the work that it guards gives results that nobody may use.
 class Budget {
 public:
-  using Clock = std::chrono::steady_clock;
-
-  explicit Budget(Clock::time_point deadline) : deadline_(deadline) {}
-
+  /// From now on this thread may work as long as `time`.
+  void start(std::chrono::nanoseconds time) { deadline_ = threadTime() + time; }
   void exceed(std::string what) {
     if (what_.empty()) what_ = std::move(what);
   }
   /// Counts one unit of work and looks at the clock now and then.
   void tick() {
-    if ((++ticks_ & 1023) == 0 && Clock::now() > deadline_) exceed("it takes too long to compile");
+    if ((++ticks_ & 1023) == 0 && threadTime() > deadline_) exceed("it takes too long");
   }
-  void liftDeadline() { deadline_ = Clock::time_point::max(); }
   bool exceeded() const { return !what_.empty(); }
   const std::string& what() const { return what_; }
 
 private:
-  Clock::time_point deadline_;
+  static std::chrono::nanoseconds threadTime() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  }
+
+  std::chrono::nanoseconds deadline_{};
   uint32_t ticks_ = 0;
   std::string what_;
 };

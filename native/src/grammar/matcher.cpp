@@ -11,6 +11,7 @@ namespace mashbox::grammar {
 Matcher::Matcher(std::shared_ptr<const Grammar> grammar) : grammar_(std::move(grammar)), frames_(std::make_shared<Frames>()) {
   auto& engine = *grammar_->engine_;
   const std::lock_guard lock(engine.mutex);
+  engine.budget.start(engine.limits.maskTime);
   engine.pushdown.arrive(engine.rules.bodies[engine.rules.root], Bottom, *frames_, threads_);
   engine.pushdown.tidy(threads_);
   ends_.push_back(static_cast<uint32_t>(threads_.size()));
@@ -20,6 +21,7 @@ bool Matcher::accept(int32_t token) {
   auto& engine = *grammar_->engine_;
   if (token < 0 || static_cast<uint32_t>(token) >= engine.vocabulary->size()) return false;
   const std::lock_guard lock(engine.mutex);
+  engine.budget.start(engine.limits.maskTime);
   const std::string_view bytes = engine.vocabulary->bytes(token);
   std::vector<Thread> now, next;
   if (!bytes.empty()) {
@@ -50,6 +52,7 @@ bool Matcher::accepting() const {
 Result<void> Matcher::mask(std::span<uint64_t> mask) {
   auto& engine = *grammar_->engine_;
   const std::lock_guard lock(engine.mutex);
+  engine.budget.start(engine.limits.maskTime);
   std::fill(mask.begin(), mask.end(), 0);
   if (!engine.budget.exceeded()) engine.masks.add(threads(), *frames_, mask);
   if (!engine.budget.exceeded()) return {};
@@ -60,6 +63,7 @@ Result<void> Matcher::mask(std::span<uint64_t> mask) {
 Matcher::Forced Matcher::forced(size_t most) const {
   auto& engine = *grammar_->engine_;
   const std::lock_guard lock(engine.mutex);
+  engine.budget.start(engine.limits.maskTime);
   Forced result;
   std::vector<Thread> now(threads().begin(), threads().end()), next;
   while (!engine.budget.exceeded()) {

@@ -35,7 +35,8 @@ public:
   bool begun(uint32_t permutation, uint32_t state) const { return count(permutation, state) > 0; }
   bool complete(uint32_t permutation, uint32_t state) const;
   /// The items that may come next: with one of them the permutation can still be completed.
-  std::vector<uint32_t> next(uint32_t permutation, uint32_t state);
+  std::vector<uint32_t> next(uint32_t permutation, uint32_t state) const;
+  bool open(uint32_t permutation, uint32_t state) const; ///< there is one
   uint32_t after(uint32_t permutation, uint32_t state, uint32_t item);
   bool feasible(uint32_t permutation, uint32_t state) const;
 
@@ -45,11 +46,27 @@ private:
 
   uint32_t intern(State state);
   uint64_t count(uint32_t, uint32_t state) const { return states_[state][0]; }
-  bool available(const Permutation& permutation, const State& state, uint32_t item) const;
+  /// What is left of a permutation.
+  struct Rest {
+    uint64_t required; ///< items that must come
+    uint64_t open;     ///< items that may come, each counted once
+    bool endless;      ///< one of them may come again and again
+  };
+
+  /// Sums over the items from an index on.
+  struct Tail {
+    uint32_t required, many;
+  };
+
+  bool used(const Permutation& permutation, const State& state, uint32_t item) const;
   State step(const Permutation& permutation, State state, uint32_t item) const;
-  bool feasible(const Permutation& permutation, const State& state) const;
+  Rest rest(uint32_t permutation, const State& state) const;
+  Rest after(uint32_t permutation, const State& state, const Rest& rest, uint32_t item) const;
+  bool feasible(const Permutation& permutation, uint64_t count, const Rest& rest) const;
+  template <class Visit> void visitNext(uint32_t permutation, uint32_t state, const Visit& visit) const;
 
   std::vector<Permutation> permutations_;
+  std::vector<std::vector<Tail>> tails_;
   std::vector<State> states_;
   std::map<State, uint32_t> ids_;
 };

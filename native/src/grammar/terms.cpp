@@ -314,7 +314,7 @@ Term TermTable::token(std::vector<int32_t> ids) {
 Term TermTable::items(uint32_t permutation, uint32_t state, bool now) {
   if (!permutations_.feasible(permutation, state)) return Nothing;
   const bool complete = !now && permutations_.complete(permutation, state);
-  const bool open = !permutations_.next(permutation, state).empty();
+  const bool open = permutations_.open(permutation, state);
   if (!open) return complete ? Epsilon : Nothing;
   return intern({.op = Op::Items, .nullable = complete, .logic = false, .symbols = permutations_.symbols(permutation), .depth = permutations_.depth(permutation),
                  .shortest = complete ? 0u : 1u, .a = permutation, .b = state, .c = now ? 1u : 0u, .d = 0});
