@@ -14,7 +14,12 @@ Builds and runs the native tests whose names contain FILTER. --fuzz runs a fuzz 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { sanitize: { type: "string" }, fuzz: { type: "string" }, target: { type: "string", default: "gguf" }, help: { type: "boolean" } }
+  options: {
+    sanitize: { type: "string" },
+    fuzz: { type: "string" },
+    target: { type: "string", default: "gguf" },
+    help: { type: "boolean" }
+  }
 })
 const sanitize = values.fuzz === undefined ? values.sanitize ?? "" : "address,undefined"
 const target = values.fuzz === undefined ? "mashbox_tests" : `mashbox_fuzz_${values.target}`

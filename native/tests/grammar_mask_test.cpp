@@ -63,7 +63,7 @@ void walk(const std::shared_ptr<const Grammar>& grammar, Random& random, int ste
 }
 
 const Test regular{"grammar: masks of random regular grammars have exactly the tokens that are accepted", [] {
-  for (uint64_t seed = 0; seed < 400; ++seed) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
     IrWriter ir;
     const auto node = randomRegular(ir, random, 1 + below(random, 14));
@@ -73,7 +73,7 @@ const Test regular{"grammar: masks of random regular grammars have exactly the t
 }};
 
 const Test recursive{"grammar: masks of random recursive grammars have exactly the tokens that are accepted", [] {
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
     Random random(seed);
     const auto grammar = Grammar::compile(asBytes(randomRecursive(random)), randomVocabulary(random, 100, 8));
     if (grammar) walk(*grammar, random, 8, "seed " + std::to_string(seed));

@@ -61,7 +61,7 @@ void compareWithReference(const std::string& ir, Random& random, size_t most, co
 }
 
 const Test regular{"grammar: random regular grammars match what trying everything matches", [] {
-  for (uint64_t seed = 0; seed < 3000; ++seed) {
+  for (uint64_t seed = 0; seed < 1200; ++seed) {
     Random random(seed);
     IrWriter ir;
     const auto node = randomRegular(ir, random, 1 + below(random, 12));
@@ -70,7 +70,7 @@ const Test regular{"grammar: random regular grammars match what trying everythin
 }};
 
 const Test recursive{"grammar: random recursive grammars match what trying everything matches", [] {
-  for (uint64_t seed = 0; seed < 1000; ++seed) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
     Random random(seed);
     compareWithReference(randomRecursive(random), random, 3, "seed " + std::to_string(seed));
   }
