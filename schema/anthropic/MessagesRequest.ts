@@ -54,6 +54,11 @@ export type RequestBlock = typeof RequestBlock.Type
 
 export const efforts = ["low", "medium", "high", "xhigh", "max"] as const
 
+const outputFormat = Schema.Struct({
+  type: Schema.Literal("json_schema").annotate({ expected: "json_schema" }),
+  schema: Schema.Unknown.annotate({ description: "JSON Schema. A keyword that cannot be enforced gets 400 with its path." })
+})
+
 const outputConfig = Schema.Struct({
   effort: Schema.optionalKey(
     Schema.NullOr(Schema.Literals(efforts)).annotate({
@@ -62,7 +67,9 @@ const outputConfig = Schema.Struct({
         "Given to the chat template as reasoning_effort; where that acts on no effort, low, medium and high limit the thinking to 1024, 8192 and 24576 tokens."
     })
   ),
-  format: Schema.optionalKey(Schema.Unknown).annotateKey({ description: "Not supported: structured output, answered with 400." })
+  format: Schema.optionalKey(
+    Schema.NullOr(outputFormat.annotate({ description: "The text of the answer satisfies this schema, enforced while it is decoded." }))
+  )
 })
 
 export const RequestMessage = Schema.Struct({
@@ -150,7 +157,7 @@ export const promptFields = {
   ),
   output_config: Schema.optionalKey(
     outputConfig.annotate({
-      description: "effort is given to the chat template. Not supported: format (structured output), answered with 400."
+      description: "effort is given to the chat template, and format holds the answer to a schema."
     })
   ),
   thread: Schema.optionalKey(Schema.Unknown).annotateKey({
@@ -182,9 +189,7 @@ export const MessagesRequest = Schema.Struct({
       default: false
     })
   ),
-  output_format: Schema.optionalKey(Schema.Unknown).annotateKey({
-    description: "Not supported: structured output, answered with 400."
-  }),
+  output_format: Schema.optionalKey(outputFormat.annotate({ description: "Same as output_config.format, under its older name." })),
   n: Schema.optionalKey(count(1).annotate({ description: "Must be 1." })),
   ...inertFields
 }).annotate({ identifier: "MessagesRequest" })

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { count, inertFields, PromptProgress, samplingFields, streamFields, Timings, Usage } from "./Common.ts"
+import { formatFields, responseFormatField } from "./FormatFields.ts"
 import { stopReason, tokenFields, tokenIds, TokenLogprob, topLogprobs } from "./TokenFields.ts"
 
 const ToolCall = Schema.Struct({
@@ -167,13 +168,10 @@ export const ChatCompletionRequest = Schema.Struct({
   top_logprobs: Schema.optionalKey(
     topLogprobs.annotate({ description: "With logprobs: how many of the likeliest tokens to give in place of each.", default: 0 })
   ),
-  response_format: Schema.optionalKey(
-    Schema.Struct({ type: Schema.String }).annotate({
-      description: "Only {\"type\": \"text\"}. Not supported: json_object and json_schema (structured output), answered with 400."
-    })
-  ),
+  ...responseFormatField,
   ...samplingFields,
   ...tokenFields,
+  ...formatFields,
   add_generation_prompt: Schema.optionalKey(
     Schema.Boolean.annotate({
       description: "false: the prompt ends with the last message, without the beginning of an answer.",

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { count, inertFields, samplingFields, streamFields, Timings, Usage } from "./Common.ts"
+import { formatFields, responseFormatField } from "./FormatFields.ts"
 import { stopReason, tokenFields, tokenIds, topLogprobs } from "./TokenFields.ts"
 
 const tokens = Schema.Array(count(0))
@@ -35,6 +36,8 @@ export const CompletionRequest = Schema.Struct({
   ...streamFields,
   ...samplingFields,
   ...tokenFields,
+  ...responseFormatField,
+  ...formatFields,
   add_special_tokens: Schema.optionalKey(
     Schema.Boolean.annotate({ description: "false: a text begins without the BOS token that the model wants.", default: true })
   ),

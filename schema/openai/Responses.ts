@@ -61,8 +61,21 @@ const inputFields = {
   ),
   text: Schema.optionalKey(
     Schema.Struct({
-      format: Schema.optionalKey(Schema.NullOr(Schema.Struct({ type: Schema.String }))).annotateKey({
-        description: "Only {\"type\": \"text\"}. Not supported yet: json_object and json_schema (structured output), answered with 400."
+      format: Schema.optionalKey(
+        Schema.NullOr(
+          Schema.Struct({
+            type: Schema.String,
+            name: Schema.optionalKey(Schema.NullOr(Schema.String)),
+            description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+            schema: Schema.optionalKey(Schema.Unknown).annotateKey({ description: "json_schema: the schema." }),
+            strict: Schema.optionalKey(
+              Schema.NullOr(Schema.Boolean).annotate({ description: "Every schema is enforced, so that true and false are the same." })
+            )
+          })
+        )
+      ).annotateKey({
+        description:
+          "text, json_object (any JSON object) or json_schema: the text satisfies the schema, enforced while it is decoded. A keyword that cannot be enforced gets 400 with its path."
       }),
       verbosity: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: "Accepted and ignored." }))
     })

@@ -15,6 +15,7 @@ import { isNamed, type ServedModelValue } from "../domain/ServedModel.ts"
 import type { Tool, ToolChoice } from "../domain/Tool.ts"
 import { conversationMessages, systemMessages } from "./AnthropicMessagesContent.ts"
 import { maxTokens, sampling, type SamplingContext, stopStrings } from "./OpenAiSampling.ts"
+import { responseFormat } from "./OutputFormats.ts"
 import { decoder, ignoredFields, isRecord, type WireObject } from "./WireRequest.ts"
 
 type Failure = InvalidRequest | UnsupportedFeature
@@ -58,10 +59,6 @@ const refuseThread = (wire: WireObject) =>
 
 /** What would need an output that is held to a grammar. */
 const refuseUnenforced = (body: MessagesRequest): UnsupportedFeature | undefined => {
-  if (body.output_config?.format !== undefined && body.output_config.format !== null) {
-    return unsupported("output_config.format", "structured output")
-  }
-  if (body.output_format !== undefined) return unsupported("output_format", "structured output")
   if (body.n !== undefined && body.n !== 1) return unsupported("n", "more than one answer")
   return undefined
 }
@@ -160,6 +157,8 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
     if (refused !== undefined) return yield* Result.fail(refused)
     const prompt = yield* conversation(body)
     const choice = yield* toolChoice(body, prompt.conversation.tools)
+    const format = (yield* responseFormat(body.output_config?.format, "output_config.format", true)) ??
+      (yield* responseFormat(body.output_format, "output_format", true))
     const budget = body.thinking?.type === "disabled" ? undefined : tokenBudget(body.thinking?.budget_tokens)
     return {
       request: {
@@ -167,6 +166,7 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
         prompt: { _tag: "Chat", conversation: prompt.conversation },
         sampling: yield* sampling(body, context),
         ...(choice === undefined ? {} : { toolChoice: choice }),
+        ...(format === undefined ? {} : { outputFormat: format }),
         maxTokens: maxTokens(body),
         ...(budget === undefined ? {} : { reasoningBudget: budget }),
         stopStrings: stopStrings(body),

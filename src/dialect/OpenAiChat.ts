@@ -9,6 +9,7 @@ import { conversationMessages } from "./OpenAiChatMessages.ts"
 import { decodeTools } from "./OpenAiChatTools.ts"
 import { maxTokens, sampling, type SamplingContext, stopStrings } from "./OpenAiSampling.ts"
 import { continuousUsage, ignoredStreamOptions, refusedField, tokenOptions } from "./OpenAiTokens.ts"
+import { outputFormat } from "./OutputFormats.ts"
 import { decoder, ignoredFields, ignoredWithin, type WireObject } from "./WireRequest.ts"
 
 /** What the server knows of a request beside its body. */
@@ -55,9 +56,6 @@ const unsupported = (field: string, what: string) =>
   new UnsupportedFeature({ message: `${field}: ${what} is not supported by this version`, field })
 
 const refuseUnsupported = (body: ChatCompletionRequest): UnsupportedFeature | undefined => {
-  if (body.response_format !== undefined && body.response_format.type !== "text") {
-    return unsupported("response_format", "structured output")
-  }
   if (body.echo === true) return unsupported("echo", "beginning the answer with the prompt")
   if (body.add_special_tokens === true) return unsupported("add_special_tokens", "adding special tokens to a chat template's own")
   if (body.modalities?.some((modality) => modality !== "text") === true) return unsupported("modalities", "output other than text")
@@ -138,6 +136,7 @@ export const decode = (
     const options = tokenOptions(body, body.logprobs === true ? body.top_logprobs ?? 0 : undefined)
     const { choice, ignored: ignoredTools, tools } = yield* decodeTools(body)
     const { ignored, variables } = yield* templateVariables(body)
+    const format = yield* outputFormat(body)
     const budget = tokenBudget(body.reasoning?.max_tokens ?? body.thinking_token_budget ?? body.thinking_budget_tokens)
     const conversation = { messages, tools, templateVariables: variables, ...(ending === undefined ? {} : { ending }) }
     return {
@@ -148,6 +147,7 @@ export const decode = (
         ...(body.n === undefined ? {} : { choices: body.n }),
         ...(body.parallel_tool_calls === undefined ? {} : { parallelToolCalls: body.parallel_tool_calls }),
         ...(choice === undefined ? {} : { toolChoice: choice }),
+        ...(format === undefined ? {} : { outputFormat: format }),
         maxTokens: maxTokens(body),
         ...(budget === undefined ? {} : { reasoningBudget: budget }),
         stopStrings: stopStrings(body),

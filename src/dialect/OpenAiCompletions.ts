@@ -21,6 +21,7 @@ import {
   tokenOptions
 } from "./OpenAiTokens.ts"
 import { usageMember, wireUsage } from "./OpenAiUsage.ts"
+import { outputFormat } from "./OutputFormats.ts"
 import type { StreamEncoder } from "./StreamEncoder.ts"
 import { wireTimings } from "./Timings.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
@@ -115,11 +116,13 @@ export const decode = (
     const asked = prompts(body)
     const refused = refuse(body, asked, bestOf)
     if (refused !== undefined) return yield* Result.fail(refused)
+    const format = yield* outputFormat(body)
     const options = tokenOptions(body, body.logprobs ?? (bestOf > n ? 0 : undefined))
     const common = {
       model: body.model,
       sampling: yield* sampling(body, context),
       ...(bestOf === 1 ? {} : { choices: bestOf }),
+      ...(format === undefined ? {} : { outputFormat: format }),
       maxTokens: maxTokens(body),
       stopStrings: stopStrings(body),
       ...(options === undefined ? {} : { tokenOptions: options }),

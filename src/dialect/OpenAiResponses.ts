@@ -10,6 +10,7 @@ import type { Echo } from "./OpenAiResponsesOutput.ts"
 import { type Fields, looseTools, ToolSet } from "./OpenAiResponsesTools.ts"
 import { maxTokens, sampling, stopStrings } from "./OpenAiSampling.ts"
 import { toolChoice } from "./OpenAiToolChoice.ts"
+import { responseFormat } from "./OutputFormats.ts"
 import { decoder, ignoredFields, type WireObject } from "./WireRequest.ts"
 
 /** Looks into what the request's tenant has stored. */
@@ -83,8 +84,7 @@ const refuseUnsupported = (body: Body): UnsupportedFeature | undefined => {
 const refuseInput = (body: InputBody): UnsupportedFeature | undefined => {
   if (body.conversation !== undefined) return unsupported("conversation", "a stored conversation (previous_response_id is)")
   if (body.prompt !== undefined) return unsupported("prompt", "a stored prompt template")
-  const format = body.text?.format ?? undefined
-  return format !== undefined && format.type !== "text" ? unsupported("text.format", "structured output") : undefined
+  return undefined
 }
 
 const placed = (items: ReadonlyArray<Fields>): ReadonlyArray<PlacedItem> => items.map((item, index) => ({ item, path: `input.${index}` }))
@@ -171,7 +171,7 @@ const echoOf = (body: Body, wire: WireObject, { samplingDefaults = greedyDefault
   reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? body.reasoning?.generate_summary ?? null },
   store: body.store ?? true,
   temperature: body.temperature ?? samplingDefaults.temperature,
-  text: { format: { type: "text" }, ...(typeof body.text?.verbosity === "string" ? { verbosity: body.text.verbosity } : {}) },
+  text: { format: body.text?.format ?? { type: "text" }, ...(typeof body.text?.verbosity === "string" ? { verbosity: body.text.verbosity } : {}) },
   tool_choice: body.tool_choice ?? "auto",
   tools: body.tools ?? [],
   top_p: body.top_p ?? samplingDefaults.topP,
@@ -196,6 +196,7 @@ export const decode = (
     const refused = refuseUnsupported(body)
     if (refused !== undefined) return yield* Result.fail(refused)
     const { skipped, ...input } = yield* conversation(body, context.stored)
+    const format = yield* responseFormat(body.text?.format, "text.format", true)
     const echo = echoOf(body, wire, context)
     const include = body.include ?? []
     const logprobs = include.includes("message.output_text.logprobs") || (body.top_logprobs ?? 0) > 0
@@ -208,6 +209,7 @@ export const decode = (
         sampling: yield* sampling(body, context),
         ...(body.parallel_tool_calls === false ? { parallelToolCalls: false } : {}),
         ...(input.choice === undefined ? {} : { toolChoice: input.choice }),
+        ...(format === undefined ? {} : { outputFormat: format }),
         maxTokens: outputLimit(body),
         stopStrings: stopStrings(body),
         ...(logprobs ? { tokenOptions: { topLogprobs: body.top_logprobs ?? 0 } } : {}),

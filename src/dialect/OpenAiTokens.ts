@@ -45,13 +45,6 @@ const refusedFields: Readonly<Record<string, string>> = {
   truncate_prompt_tokens: "truncating prompts",
   prompt_logprobs: "log probabilities of the prompt",
   use_beam_search: "beam search",
-  structured_outputs: "structured output",
-  guided_json: "structured output",
-  guided_regex: "structured output",
-  guided_choice: "structured output",
-  guided_grammar: "structured output",
-  grammar: "structured output",
-  json_schema: "structured output",
   prompt_embeds: "embeddings as a prompt"
 }
 

@@ -1,4 +1,5 @@
 import type { Conversation } from "./Conversation.ts"
+import type { OutputFormat } from "./OutputFormat.ts"
 import type { Sampling } from "./Sampling.ts"
 import type { ToolChoice } from "./Tool.ts"
 
@@ -51,6 +52,8 @@ export interface GenerationRequest {
   readonly parallelToolCalls?: boolean
   /** Which calls the output has to have; absent: what the model likes. */
   readonly toolChoice?: ToolChoice
+  /** What the text has to be; tool calls are none of it. Absent: any text. */
+  readonly outputFormat?: OutputFormat
   /** undefined: up to the end of the context. */
   readonly maxTokens: number | undefined
   /** Tokens of reasoning after which its end is forced; undefined: what the effort in the template's variables stands for. */
