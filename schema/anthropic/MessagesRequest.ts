@@ -55,8 +55,10 @@ export type RequestBlock = typeof RequestBlock.Type
 export const efforts = ["low", "medium", "high", "xhigh", "max"] as const
 
 const outputFormat = Schema.Struct({
-  type: Schema.Literal("json_schema").annotate({ expected: "json_schema" }),
-  schema: Schema.Unknown.annotate({ description: "JSON Schema. A keyword that cannot be enforced gets 400 with its path." })
+  type: Schema.String.annotate({ description: "json_schema" }),
+  schema: Schema.optionalKey(Schema.Unknown).annotateKey({
+    description: "JSON Schema. A keyword that cannot be enforced gets 400 with its path."
+  })
 })
 
 const outputConfig = Schema.Struct({

@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { createHash } from "node:crypto"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
+import type { OutputFormat } from "../domain/OutputFormat.ts"
 import type { Tool, ToolChoice } from "../domain/Tool.ts"
 import type { GrammarError } from "../grammar/GrammarError.ts"
 import { encodeGrammar } from "../grammar/IrEncoder.ts"
@@ -14,6 +15,8 @@ export interface CallRequest {
   /** Those that the model is shown. */
   readonly tools: ReadonlyArray<Tool>
   readonly choice: ToolChoice | undefined
+  /** What the answer has to be where it is no call. */
+  readonly format?: OutputFormat
   readonly parallel: boolean
   /** Where the prompt leaves the model. */
   readonly reasoning: ReasoningState
@@ -28,10 +31,10 @@ export interface CallModel {
 /** Grammars of the latest requests; agents send the same tools every turn. */
 const mostKept = 32
 
-const refusal = ({ message, path, reason }: GrammarError, field: string) =>
-  reason === "Unsupported"
-    ? new UnsupportedFeature({ message, field: path === "" ? field : path })
-    : new InvalidRequest({ message, field: path === "" ? field : path })
+const refusal = ({ message, path, reason }: GrammarError, field: string) => {
+  const told = path === "" ? { message: `${field}: ${message}`, field } : { message, field: path }
+  return reason === "Unsupported" ? new UnsupportedFeature(told) : new InvalidRequest(told)
+}
 
 /** Makes the grammar that holds the output of a request to calls as its tools, their schemas and its choice allow them. */
 export class CallEnforcement {
@@ -46,9 +49,10 @@ export class CallEnforcement {
 
   /** The grammar's bytes; undefined where the output is free. */
   grammar(request: CallRequest): Result.Result<Uint8Array | undefined, InvalidRequest | UnsupportedFeature> {
-    const { choice } = request
+    const { choice, format } = request
     const tools = choice?.names === undefined ? request.tools : request.tools.filter(({ name }) => choice.names?.includes(name))
-    if (tools.length === 0 || !(choice !== undefined || this.marksCalls() || tools.some(isHeld))) return Result.succeed(undefined)
+    const asksForCalls = tools.length > 0 && (choice !== undefined || this.marksCalls() || tools.some(isHeld))
+    if (format === undefined && !asksForCalls) return Result.succeed(undefined)
     const options = this.options(request, tools)
     const { token: _, ...told } = options
     const key = createHash("sha256").update(JSON.stringify(told)).digest("base64")
@@ -57,10 +61,14 @@ export class CallEnforcement {
       this.keep(key, known)
       return Result.succeed(known)
     }
-    const compiled = compileCalls(options)
+    const promised = isPromised(tools, choice)
+    let compiled = compileCalls(options)
+    if (Result.isFailure(compiled) && format !== undefined && !promised) compiled = compileCalls({ ...options, tools: [] })
     if (Result.isFailure(compiled)) {
       // Free output that cannot be held to anything stays free; what was promised is refused.
-      return isPromised(tools, choice) ? Result.fail(refusal(compiled.failure, choice?.field ?? "tools")) : Result.succeed(undefined)
+      return promised || format !== undefined
+        ? Result.fail(refusal(compiled.failure, format?.field ?? choice?.field ?? "tools"))
+        : Result.succeed(undefined)
     }
     const bytes = encodeGrammar(compiled.success)
     this.keep(key, bytes)
@@ -73,7 +81,7 @@ export class CallEnforcement {
     return name !== "harmony" && !name.startsWith("llama3") && markers.length > 0
   }
 
-  private options({ choice, parallel, reasoning }: CallRequest, tools: ReadonlyArray<Tool>): CallGrammarOptions {
+  private options({ choice, format, parallel, reasoning }: CallRequest, tools: ReadonlyArray<Tool>): CallGrammarOptions {
     const { syntax, tokenizer } = this.model
     const [first] = (this.model.format ?? usualReasoning).tags
     const before = reasoning._tag === "Open"
@@ -93,6 +101,7 @@ export class CallEnforcement {
         ...(field === undefined ? {} : { field })
       })),
       required: choice?.required ?? false,
+      ...(format === undefined ? {} : { format }),
       parallel: parallel && choice?.once !== true,
       ...(before === undefined || syntax.syntax.marksReasoning === true ? {} : { reasoning: before }),
       token: (text) => this.specials.has(text) ? tokenizer.tokenId(text) : undefined

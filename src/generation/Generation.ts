@@ -17,7 +17,7 @@ import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.
 import type { EngineLogprobs } from "../engine/Logprobs.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
 import { LongPrompts } from "../prompt/LongPrompts.ts"
-import { usualReasoning } from "../prompt/Reasoning.ts"
+import { type ReasoningState, usualReasoning } from "../prompt/Reasoning.ts"
 import { Settings } from "../Settings.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
@@ -118,11 +118,17 @@ export class Generation extends Context.Service<Generation, {
             ? limits({ conversation: request.prompt.conversation, state: reasoning, budget: request.reasoningBudget })
             : undefined
           const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
+          const format = request.outputFormat
+          if (format !== undefined && request.prompt._tag === "Chat" && request.prompt.conversation.ending === "open_message") {
+            const { field } = format
+            return yield* new InvalidRequest({ message: `${field}: cannot hold an answer that the request begins`, field })
+          }
           const grammar = yield* Effect.fromResult(enforcement.grammar({
             tools: offered,
             choice: request.toolChoice,
+            ...(format === undefined ? {} : { format }),
             parallel: request.parallelToolCalls ?? true,
-            reasoning
+            reasoning: format === undefined || mayReason(request.prompt, reasoning) ? reasoning : { _tag: "Closed" }
           }))
           const engineRequest = (choice: number): EngineRequest => ({
             tokens,
@@ -190,6 +196,10 @@ export class Generation extends Context.Service<Generation, {
       })
     )
 }
+
+/** Whether reasoning may come before an answer that is held to a format. */
+const mayReason = (prompt: Prompt, { _tag }: ReasoningState): boolean =>
+  _tag === "Open" || (prompt._tag === "Chat" && prompt.conversation.templateVariables["enable_thinking"] !== false)
 
 const stopTokens = ({ ignoreEnd, stopTokens }: TokenOptions, endTokens: Int32Array): Int32Array => {
   if (stopTokens === undefined && ignoreEnd !== true) return endTokens

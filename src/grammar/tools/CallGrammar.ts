@@ -1,8 +1,10 @@
 import type { Result } from "effect"
+import type { OutputFormat } from "../../domain/OutputFormat.ts"
 import type { Tool } from "../../domain/Tool.ts"
 import { GrammarBuilder } from "../GrammarBuilder.ts"
 import { attempt, GrammarError } from "../GrammarError.ts"
 import * as Ir from "../Ir.ts"
+import { formatNode } from "../OutputGrammar.ts"
 import { anyText, type CallForm, callForm } from "./CallForms.ts"
 import { inputNodes } from "./InputGrammar.ts"
 
@@ -11,10 +13,12 @@ export interface CallGrammarOptions {
   readonly syntax: string
   /** An earlier call as the model's template shows it: tool mbxtool, parameter mbxkey. */
   readonly sample: string
-  /** Those that may be called; at least one. */
+  /** Those that may be called; at least one, or a format. */
   readonly tools: ReadonlyArray<Tool>
   /** Whether the output has to be calls, or may be text with calls in it. */
   readonly required: boolean
+  /** What the answer is where it is no call, and then nothing else; absent: any text, which calls may stand in. */
+  readonly format?: OutputFormat
   /** Whether there may be several calls. */
   readonly parallel: boolean
   /** Tags of reasoning that may come first. `open` absent: the output begins inside it. */
@@ -31,10 +35,11 @@ const newlines: Ir.Node = Ir.repeat(Ir.text("\n"), 0, 2)
 class CallGrammar {
   readonly #options: CallGrammarOptions
   readonly #builder = new GrammarBuilder()
-  readonly #form: CallForm
+  readonly #form: CallForm | undefined
 
   constructor(options: CallGrammarOptions) {
     this.#options = options
+    if (options.tools.length === 0) return
     const form = callForm(options.syntax, { builder: this.#builder, sample: options.sample, mark: (text) => this.#mark(text) })
     if (form === undefined) {
       throw new GrammarError({ reason: "Unsupported", message: `calls in the syntax ${options.syntax} cannot be enforced`, path: "" })
@@ -43,14 +48,25 @@ class CallGrammar {
   }
 
   compile(): Ir.Grammar {
-    const { parallel, required, syntax, tools } = this.#options
-    const name = this.#builder.fresh("call")
-    this.#builder.define(name, { kind: "choice", items: tools.map((tool) => this.#call(tool)) })
-    const calls = this.#form.calls(Ir.rule(name), parallel ? mostCalls : 1)
+    const { format, required, syntax } = this.#options
+    const calls = this.#calls()
+    const answer = format === undefined ? undefined : formatNode(this.#builder, format)
     const root = syntax === "harmony"
-      ? this.#channels(calls)
-      : Ir.sequence(this.#reasoning(), newlines, required ? this.#begun(calls) : this.#textWith(calls))
-    return this.#builder.finish(root, "tools")
+      ? this.#channels(calls, answer ?? anyText())
+      : answer === undefined || required
+      ? Ir.sequence(this.#reasoning(), newlines, required ? this.#begun(calls) : this.#textWith(calls))
+      : Ir.sequence(this.#reasoning(), Ir.choice(answer, this.#begun(calls)))
+    return this.#builder.finish(root, format === undefined ? "tools" : "format")
+  }
+
+  /** One call or several; nothing where there are no tools. */
+  #calls(): Ir.Node {
+    const { parallel, tools } = this.#options
+    const form = this.#form
+    if (form === undefined) return Ir.choice()
+    const name = this.#builder.fresh("call")
+    this.#builder.define(name, { kind: "choice", items: tools.map((tool) => this.#call(form, tool)) })
+    return form.calls(Ir.rule(name), parallel ? mostCalls : 1)
   }
 
   #mark(text: string): Ir.Node {
@@ -65,8 +81,7 @@ class CallGrammar {
   }
 
   /** A schema that cannot be enforced is refused where the tool is strict; else its calls have any arguments. */
-  #call(tool: Tool): Ir.Node {
-    const form = this.#form
+  #call(form: CallForm, tool: Tool): Ir.Node {
     const { inputGrammar, parameters = { type: "object" } } = tool
     try {
       if (inputGrammar !== undefined) return form.call(tool, form.input(inputNodes(this.#builder, inputGrammar)))
@@ -91,13 +106,13 @@ class CallGrammar {
   }
 
   #begun(calls: Ir.Node): Ir.Node {
-    const { opener } = this.#form
+    const opener = this.#form?.opener
     return opener === undefined ? calls : Ir.sequence(this.#mark(opener), calls)
   }
 
   /** Text in which calls may begin; where nothing marks their beginning, only calls and nothing else, or text. */
   #textWith(calls: Ir.Node): Ir.Node {
-    const { opener } = this.#form
+    const opener = this.#form?.opener
     if (opener === undefined) return Ir.choice(calls, anyText())
     const tail = anyText([opener])
     const begun = Ir.sequence(this.#upTo(opener), calls)
@@ -107,18 +122,18 @@ class CallGrammar {
   #reasoning(): Ir.Node {
     const { reasoning } = this.#options
     if (reasoning === undefined) return Ir.text("")
-    const rest: Ir.Node = this.#upTo(reasoning.close)
+    const rest = Ir.sequence(this.#upTo(reasoning.close), newlines)
     return reasoning.open === undefined ? rest : Ir.optional(Ir.sequence(newlines, this.#mark(reasoning.open), rest))
   }
 
   /** gpt-oss: messages of reasoning and to the user, then the answer or a call, which ends the turn. */
-  #channels(call: Ir.Node): Ir.Node {
+  #channels(call: Ir.Node, answer: Ir.Node): Ir.Node {
     const headed = (channel: string, body: Ir.Node) =>
       Ir.sequence(this.#mark("<|channel|>"), Ir.text(channel), this.#mark("<|message|>"), body)
     const ended: Ir.Node = this.#upTo("<|end|>")
     const next = Ir.sequence(this.#mark("<|start|>"), Ir.text("assistant"))
     const before = Ir.repeat(Ir.sequence(Ir.choice(headed("analysis", ended), headed("commentary", ended)), next), 0, null)
-    return Ir.sequence(before, this.#options.required ? call : Ir.choice(call, headed("final", anyText())))
+    return Ir.sequence(before, this.#options.required ? call : Ir.choice(call, headed("final", answer)))
   }
 }
 

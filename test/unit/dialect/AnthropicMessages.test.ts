@@ -169,8 +169,8 @@ describe("the fields", () => {
   })
 
   const refused: ReadonlyArray<readonly [fields: object, named: string]> = [
-    [{ output_config: { format: { type: "json_schema", schema: {} } } }, "output_config.format"],
-    [{ output_format: { type: "json_schema", schema: {} } }, "output_format"],
+    [{ output_config: { format: { type: "json_schema" } } }, "output_config.format.schema"],
+    [{ output_format: { type: "yaml" } }, "output_format.type"],
     [{ n: 2 }, "n"],
     [{ thread: { type: "create" } }, "thread"],
     [{ thread: {}, messages: [] }, "thread"],

@@ -75,9 +75,9 @@ describe("refusedField", () => {
   const refused = (body: object) => refusedField(Result.getOrThrow(parse(JSON.stringify(body))))?.field
 
   it("names what must not be ignored, unless it is off", () => {
-    assert.strictEqual(refused({ a: 1, guided_json: {} }), "guided_json")
+    assert.strictEqual(refused({ a: 1, prompt_embeds: {} }), "prompt_embeds")
     assert.strictEqual(refused({ use_beam_search: true }), "use_beam_search")
-    for (const body of [{}, { use_beam_search: false }, { guided_json: null }, { toString: 1, constructor: 2 }]) {
+    for (const body of [{}, { use_beam_search: false }, { prompt_embeds: null }, { toString: 1, constructor: 2 }]) {
       assert.isUndefined(refused(body))
     }
   })

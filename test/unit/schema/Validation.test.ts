@@ -37,6 +37,10 @@ const rules: ReadonlyArray<readonly [rule: string, message: RegExp]> = [
     "a tool choice is of tools that the request has",
     /^tool_choice(\.[\w.]+)?: (there (are no tools to call|is no tool of this name in tools)|Expected (the name of a tool|auto or required|at least one tool|an object)|the model is shown none of these tools|only functions, custom tools and allowed_tools can be chosen)$/
   ],
+  [
+    "the form of an output is one that can be enforced, and there is one",
+    /^(response_format|text\.format|output_config\.format|output_format|structured_outputs|guided_\w+|grammar|json_schema)(\.[\w.]+)?: /
+  ],
   ["top_logprobs goes with logprobs", /^top_logprobs: needs logprobs: true$/],
   ["only an answer that was begun goes on", /^continue_final_message: /],
   ["a template's variables have names and plain values", /^chat_template_kwargs/],

@@ -79,7 +79,7 @@ describe("vLLM's fields on /v1/chat/completions", () => {
         [{ echo: true }, "echo"],
         [{ add_special_tokens: true }, "add_special_tokens"],
         [{ truncate_prompt_tokens: 1 }, "truncate_prompt_tokens"],
-        [{ structured_outputs: {} }, "structured_outputs"],
+        [{ structured_outputs: { regex: "a+", choice: ["a"] } }, "structured_outputs.choice"],
         [{ top_logprobs: 2 }, "top_logprobs"],
         [{ logprobs: true, top_logprobs: 21 }, "top_logprobs"],
         [{ min_tokens: -1 }, "min_tokens"],
