@@ -48,7 +48,9 @@ export const formatFields = {
   ),
   guided_choice: Schema.optionalKey(choices.annotate({ description: "The output is one of these (vLLM's name)." })),
   guided_grammar: Schema.optionalKey(
-    Schema.String.annotate({ description: "The output is in the language of this grammar: GBNF where it has ::=, else Lark (vLLM's name)." })
+    Schema.String.annotate({
+      description: "The output is in the language of this grammar: GBNF where it has ::=, else Lark (vLLM's name)."
+    })
   ),
   structured_outputs: Schema.optionalKey(
     Schema.Struct({

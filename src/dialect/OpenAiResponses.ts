@@ -171,7 +171,10 @@ const echoOf = (body: Body, wire: WireObject, { samplingDefaults = greedyDefault
   reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? body.reasoning?.generate_summary ?? null },
   store: body.store ?? true,
   temperature: body.temperature ?? samplingDefaults.temperature,
-  text: { format: body.text?.format ?? { type: "text" }, ...(typeof body.text?.verbosity === "string" ? { verbosity: body.text.verbosity } : {}) },
+  text: {
+    format: body.text?.format ?? { type: "text" },
+    ...(typeof body.text?.verbosity === "string" ? { verbosity: body.text.verbosity } : {})
+  },
   tool_choice: body.tool_choice ?? "auto",
   tools: body.tools ?? [],
   top_p: body.top_p ?? samplingDefaults.topP,

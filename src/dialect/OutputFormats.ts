@@ -35,7 +35,12 @@ const tagsFormat = (
   return Result.succeed({
     _tag: "Tags",
     triggers,
-    tags: structures.map(({ begin, end, schema }, index) => ({ begin, end, schema: schema ?? true, field: `${field}.structures.${index}.schema` })),
+    tags: structures.map(({ begin, end, schema }, index) => ({
+      begin,
+      end,
+      schema: schema ?? true,
+      field: `${field}.structures.${index}.schema`
+    })),
     field
   })
 }
@@ -60,7 +65,10 @@ export const responseFormat = (format: ResponseFormat | null | undefined, field:
       return tagsFormat(format, field)
     default:
       return Result.fail(
-        new UnsupportedFeature({ message: `${field}.type: Expected one of text, json_object, json_schema, structural_tag`, field: `${field}.type` })
+        new UnsupportedFeature({
+          message: `${field}.type: Expected one of text, json_object, json_schema, structural_tag`,
+          field: `${field}.type`
+        })
       )
   }
 }
@@ -85,7 +93,9 @@ export const outputFormat = (body: FormatFields & { readonly response_format?: R
       if (outputs.json !== undefined && outputs.json !== null) add(yield* schemaFormat(outputs.json, `${field}.json`))
       if (outputs.json_object === true) add({ _tag: "JsonObject", field: `${field}.json_object` })
       if (typeof outputs.regex === "string") add({ _tag: "Regex", pattern: outputs.regex, field: `${field}.regex` })
-      if (outputs.choice !== undefined && outputs.choice !== null) add({ _tag: "Choice", choices: outputs.choice, field: `${field}.choice` })
+      if (outputs.choice !== undefined && outputs.choice !== null) {
+        add({ _tag: "Choice", choices: outputs.choice, field: `${field}.choice` })
+      }
       if (typeof outputs.grammar === "string") add(grammarFormat(outputs.grammar, `${field}.grammar`))
       if (outputs.structural_tag !== undefined && outputs.structural_tag !== null) {
         return yield* Result.fail(

@@ -80,7 +80,9 @@ const tags = (builder: GrammarBuilder, { field, tags: all, triggers }: Tags): Ir
       Ir.sequence(Ir.text(begin.slice(trigger.length)), within(place, () => JsonSchema.compileInto(builder, schema)), Ir.text(end))
     )
     if (rests.length === 0) refuse(`${field}.triggers`, "Expected each trigger to begin a tag")
-    return [Ir.sequence({ kind: "free", until: [trigger], except: triggers.filter((other) => !trigger.includes(other)) }, Ir.choice(...rests))]
+    return [
+      Ir.sequence({ kind: "free", until: [trigger], except: triggers.filter((other) => !trigger.includes(other)) }, Ir.choice(...rests))
+    ]
   })
   const lost = all.findIndex(({ begin }) => !triggers.some((trigger) => begin.startsWith(trigger)))
   if (lost >= 0) refuse(`${field}.structures.${lost}.begin`, "Expected it to begin with one of the triggers")

@@ -169,7 +169,7 @@ describe("the fields", () => {
   })
 
   const refused: ReadonlyArray<readonly [fields: object, named: string]> = [
-    [{ output_config: { format: { type: "json_schema" } } }, "output_config.format.schema"],
+    [{ output_config: { format: { type: "yaml" } } }, "output_config.format.type"],
     [{ output_format: { type: "yaml" } }, "output_format.type"],
     [{ n: 2 }, "n"],
     [{ thread: { type: "create" } }, "thread"],
