@@ -20,6 +20,8 @@ export interface CallRequest {
   readonly parallel: boolean
   /** Where the prompt leaves the model. */
   readonly reasoning: ReasoningState
+  /** The output continues a text: it has no channels. */
+  readonly plain?: boolean
 }
 
 export interface CallModel {
@@ -81,7 +83,7 @@ export class CallEnforcement {
     return name !== "harmony" && !name.startsWith("llama3") && markers.length > 0
   }
 
-  private options({ choice, format, parallel, reasoning }: CallRequest, tools: ReadonlyArray<Tool>): CallGrammarOptions {
+  private options({ choice, format, parallel, plain, reasoning }: CallRequest, tools: ReadonlyArray<Tool>): CallGrammarOptions {
     const { syntax, tokenizer } = this.model
     const [first] = (this.model.format ?? usualReasoning).tags
     const before = reasoning._tag === "Open"
@@ -91,7 +93,7 @@ export class CallEnforcement {
       ? { open: first[0], close: first[1] }
       : undefined
     return {
-      syntax: syntax.syntax.name,
+      syntax: plain === true ? "" : syntax.syntax.name,
       sample: syntax.sample,
       tools: tools.map(({ field, inputGrammar, name, parameters, strict }) => ({
         name,

@@ -128,6 +128,7 @@ export class Generation extends Context.Service<Generation, {
             choice: request.toolChoice,
             ...(format === undefined ? {} : { format }),
             parallel: request.parallelToolCalls ?? true,
+            plain: request.prompt._tag !== "Chat",
             reasoning: format === undefined || mayReason(request.prompt, reasoning) ? reasoning : { _tag: "Closed" }
           }))
           const engineRequest = (choice: number): EngineRequest => ({

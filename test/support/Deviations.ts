@@ -88,12 +88,12 @@ export const dflashDeviations: ReadonlyArray<Deviation> = [
   {
     facts: /request\.tools: acts$/,
     reason: "strict tools need an enforced grammar; until then they are refused by name, other tools act.",
-    proof: "schema/Conformance.test.ts > what needs an enforced grammar is refused by its name on every route"
+    proof: "schema/Conformance.test.ts > what no grammar can hold an output to is refused by its name on every route"
   },
   {
     facts: /request\.(tool_choice|response_format|output_format|text): acts$/,
     reason: "Forced calls and structured output need an enforced grammar; until then they are refused by name, never left unenforced.",
-    proof: "schema/Conformance.test.ts > what needs an enforced grammar is refused by its name on every route"
+    proof: "schema/Conformance.test.ts > what no grammar can hold an output to is refused by its name on every route"
   },
   {
     facts: /^POST \/v1\/chat\/completions response id: chatcmpl_$/,

@@ -44,13 +44,23 @@ const bodies: ReadonlyArray<readonly [name: string, body: unknown, param: string
     "unsupported_parameter"
   ],
   ["a forced tool where there is none", { messages, tool_choice: "required" }, "tool_choice"],
-  ["json_object", { messages, response_format: { type: "json_object" } }, "response_format", "unsupported_parameter"],
+  ["a form that nobody knows", { messages, response_format: { type: "yaml" } }, "response_format.type", "unsupported_parameter"],
+  ["json_schema without a schema", { messages, response_format: { type: "json_schema" } }, "response_format.json_schema.schema"],
   [
-    "json_schema",
-    { messages, response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } } },
-    "response_format",
+    "a keyword that cannot be enforced",
+    { messages, response_format: { type: "json_schema", json_schema: { name: "x", schema: { items: { uniqueItems: true } } } } },
+    "response_format.json_schema.schema.items.uniqueItems",
     "unsupported_parameter"
   ],
+  [
+    "a schema that allows nothing",
+    { messages, response_format: { type: "json_schema", json_schema: { name: "x", schema: { enum: [] } } } },
+    "response_format.json_schema.schema"
+  ],
+  ["a backreference", { messages, guided_regex: "(a)\\1" }, "guided_regex", "unsupported_parameter"],
+  ["a grammar with an error", { messages, guided_grammar: "root ::= x" }, "guided_grammar"],
+  ["no choice", { messages, guided_choice: [] }, "guided_choice"],
+  ["two forms at once", { messages, guided_regex: "a", grammar: "root ::= \"a\"" }, "grammar"],
   ["top_logprobs without logprobs", { messages, top_logprobs: 2 }, "top_logprobs"],
   ["more choices than slots", { messages, n: 65 }, "n"],
   ["n of 0", { messages, n: 0 }, "n"],

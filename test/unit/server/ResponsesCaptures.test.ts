@@ -30,11 +30,6 @@ const files = readdirSync(captures, { withFileTypes: true })
 
 /** What is not 200, and the field that is named. */
 const refused: Readonly<Record<string, readonly [number, string | null]>> = {
-  // Structured output needs enforcement.
-  "codex/10-responses.json": [400, "text.format"],
-  "codex/24-responses.json": [400, "text.format"],
-  "sdk-openai/19-responses.json": [400, "text.format"],
-  "sdk-vercel-ai/28-responses.json": [400, "text.format"],
   // Pictures in the newest turn.
   "codex/11-responses.json": [400, "input.3.content.1"],
   "opencode/17-responses.json": [400, "input.1.content.2"],
