@@ -177,7 +177,7 @@ export class Generation extends Context.Service<Generation, {
           const unheld = (choice: number, sink: OutputSink) => (error: EngineError) => {
             const { grammar, ...free } = engineRequest(choice)
             return (error.code === "too_complex" || error.subject === "grammar") && grammar !== undefined &&
-                !isPromised(offered, request.toolChoice) && sink.reset()
+                format === undefined && !isPromised(offered, request.toolChoice) && sink.reset()
               ? attemptWith(free, sink)
               : Effect.fail(error)
           }

@@ -91,11 +91,6 @@ export const dflashDeviations: ReadonlyArray<Deviation> = [
     proof: "schema/Conformance.test.ts > what no grammar can hold an output to is refused by its name on every route"
   },
   {
-    facts: /request\.(tool_choice|response_format|output_format|text): acts$/,
-    reason: "Forced calls and structured output need an enforced grammar; until then they are refused by name, never left unenforced.",
-    proof: "schema/Conformance.test.ts > what no grammar can hold an output to is refused by its name on every route"
-  },
-  {
     facts: /^POST \/v1\/chat\/completions response id: chatcmpl_$/,
     reason: "OpenAI's own ids begin with chatcmpl-.",
     proof: "schema/Conformance.test.ts > ids begin with chatcmpl-"

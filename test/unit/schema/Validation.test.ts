@@ -32,7 +32,7 @@ const rules: ReadonlyArray<readonly [rule: string, message: RegExp]> = [
   ["a token is one of the vocabulary", /^[\w.]+: the vocabulary has \d+ tokens$/],
   ["tools that the model is shown have a name", /^tools\.\d+(\.function)?\.name: (Missing key|Expected a non-empty string)$/],
   ["a tool's schema is an object", /^tools\.\d+\.input_schema: Expected an object$/],
-  ["a tool choice is a known one, of tools that there are", /^tool_choice(\.[\w.]+)?: /],
+  ["a tool choice in a word is a known one", /^tool_choice: Expected auto, none, required, or an object that names a function$/],
   [
     "a tool choice is of tools that the request has",
     /^tool_choice(\.[\w.]+)?: (there (are no tools to call|is no tool of this name in tools)|Expected (the name of a tool|auto or required|at least one tool|an object)|the model is shown none of these tools|only functions, custom tools and allowed_tools can be chosen)$/
@@ -51,7 +51,7 @@ const rules: ReadonlyArray<readonly [rule: string, message: RegExp]> = [
   ]
 ]
 
-const requests = 300
+const requests = 400
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
 
