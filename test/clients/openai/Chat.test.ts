@@ -122,10 +122,15 @@ describe("the official openai package", () => {
         }
         return assert.fail("no error")
       }
-      const forced = await failure({ tools, tool_choice: "required" })
-      assert.instanceOf(forced, BadRequestError)
-      assert.deepInclude(forced, { status: 400, code: "unsupported_parameter", param: "tool_choice", type: "invalid_request_error" })
-      assert.isString(forced.requestID)
+      const unsupported = await failure({ use_beam_search: true })
+      assert.instanceOf(unsupported, BadRequestError)
+      assert.deepInclude(unsupported, {
+        status: 400,
+        code: "unsupported_parameter",
+        param: "use_beam_search",
+        type: "invalid_request_error"
+      })
+      assert.isString(unsupported.requestID)
       assert.deepInclude(await failure({ model: "other" }), { status: 404, code: "model_not_found" })
       assert.deepInclude(await failure({ messages: user("x".repeat(5_000)), max_tokens: -1 }), { status: 400, param: "max_tokens" })
     }))
