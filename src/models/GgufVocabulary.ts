@@ -1,4 +1,4 @@
-import { modelError } from "./GgufCursor.ts"
+import { modelError, printable } from "./GgufCursor.ts"
 import { type GgufFields, requireField } from "./GgufFields.ts"
 import type { Vocabulary } from "./ModelMetadata.ts"
 
@@ -13,7 +13,7 @@ export const readVocabulary = (fields: GgufFields): Vocabulary => {
   if (!models.includes(model)) {
     throw modelError(
       "Unsupported",
-      `tokenizer.ggml.model: this kind of tokenizer is not supported; ${models.join(", ")} are`,
+      `tokenizer.ggml.model: "${printable(model)}" is no kind of tokenizer that is supported; ${models.join(", ")} are`,
       "tokenizer.ggml.model"
     )
   }

@@ -136,3 +136,14 @@ describe("the catalog's word", () => {
       assert.include(error.message, "hermes")
     }))
 })
+
+describe("a tokenizer that is not known", () => {
+  it.effect("is refused by its name", () =>
+    Effect.gen(function*() {
+      const path = join(folder, "kind.gguf")
+      writeFileSync(path, readFileSync("test/fixtures/golden/tokenizer/small/qwen2.gguf", "latin1").replace("gpt2", "rwkv"), "latin1")
+      const error = yield* refusal({ model: path })
+      assert.deepInclude(error, { _tag: "ModelError", reason: "Unsupported", subject: "tokenizer.ggml.model" })
+      assert.match(error.message, /rwkv.*gpt2, llama, gemma4/)
+    }))
+})
