@@ -23,7 +23,7 @@ interface Measured {
 }
 
 const recurrent = "qwen35"
-const promptLengths = [256, 1024, 2048, 4096]
+const promptLengths = [256, 1024, 4096]
 const cache = process.env["MASHBOX_BENCH_CACHE"] ?? join(tmpdir(), "mashbox-bench")
 
 const measure = (family: string): Measured =>

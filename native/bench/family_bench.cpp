@@ -19,7 +19,9 @@ namespace {
 
 using namespace mashbox;
 
-constexpr uint32_t BatchTokens = 256, PromptTokens = 512, NewTokens = 64, WarmTokens = 16, Runs = 3;
+constexpr uint32_t BatchTokens = 256, PromptTokens = 512, NewTokens = 32, WarmTokens = 16, Runs = 3;
+/// Seconds after which no further run is begun.
+constexpr double Patience = 5;
 
 double secondsOf(const auto& run) {
   const auto start = std::chrono::steady_clock::now();
@@ -27,29 +29,36 @@ double secondsOf(const auto& run) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Best seconds of `measure(run)`, which says how long its measured part took.
+double best(const auto& measure) {
+  double least = 1e30, spent = 0;
+  for (uint32_t run = 0; run < Runs && spent < Patience; ++run) {
+    const double seconds = measure(run);
+    least = std::min(least, seconds);
+    spent += seconds;
+  }
+  return least;
+}
+
 class Bench {
 public:
   explicit Bench(model::Context& context) : context_(context), tokens_(static_cast<int32_t>(context.model().config().tokens)) {}
 
-  /// Best seconds for a prompt of `length`, in batches of `chunk`.
-  double prefill(uint32_t length, uint32_t chunk) {
-    double best = 1e30;
-    for (uint32_t run = 0; run < Runs; ++run) {
+  /// Best seconds for a prompt of `length`.
+  double prefill(uint32_t length) {
+    return best([&](uint32_t run) {
       kv::Sequence sequence(context_.pool());
-      best = std::min(best, secondsOf([&] { feed(sequence, length, chunk, run); }));
-    }
-    return best;
+      return secondsOf([&] { feed(sequence, length, BatchTokens, run); });
+    });
   }
 
   /// Best seconds per token after a short prompt.
   double decode() {
-    double best = 1e30;
-    for (uint32_t run = 0; run < Runs; ++run) {
+    return best([&](uint32_t run) {
       kv::Sequence sequence(context_.pool());
       feed(sequence, WarmTokens, BatchTokens, run);
-      best = std::min(best, secondsOf([&] { feed(sequence, NewTokens, 1, run + 100); }) / NewTokens);
-    }
-    return best;
+      return secondsOf([&] { feed(sequence, NewTokens, 1, run + 100); });
+    }) / NewTokens;
   }
 
 private:
@@ -100,13 +109,13 @@ int main(int argc, char** argv) {
   const auto context = model::Context::create(*model, {1, 8192, model::KvType::F16, BatchTokens});
   if (!context) return std::fprintf(stderr, "%s\n", context.error().message.c_str()), 1;
   Bench bench(**context);
-  const double prefill = bench.prefill(PromptTokens, BatchTokens), decode = bench.decode();
+  const double prefill = bench.prefill(PromptTokens), decode = bench.decode();
   std::printf("{\"family\": \"%s\", \"isa\": \"%s\", \"threads\": %u, \"bytes\": %.0f, \"bytesPerToken\": %.0f, \"prefill\": %.3f, \"decode\": %.3f, \"lengths\": [",
               family.c_str(), cpu::isaName(cpu::detectIsa()), cpu::availableCores(), double(std::filesystem::file_size(path)), bytesPerToken(path, (*model)->config()),
               PromptTokens / prefill, 1 / decode);
   for (int i = 3; i < argc; ++i) {
     const auto length = static_cast<uint32_t>(std::stoul(argv[i]));
-    std::printf("%s{\"tokens\": %u, \"secondsPerToken\": %.9f}", i > 3 ? ", " : "", length, bench.prefill(length, BatchTokens) / length);
+    std::printf("%s{\"tokens\": %u, \"secondsPerToken\": %.9f}", i > 3 ? ", " : "", length, bench.prefill(length) / length);
   }
   std::printf("]}\n");
 }

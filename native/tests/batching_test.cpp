@@ -56,6 +56,8 @@ const Test llama{"batching: eight concurrent seeded requests of a llama equal ea
 const Test qwen2{"batching: eight concurrent seeded requests of a qwen2 equal each alone", [] { invariant("qwen2/model-f32.gguf"); }};
 const Test qwen3{"batching: eight concurrent seeded requests of a quantized qwen3 equal each alone", [] { invariant("qwen3/model-q8_0.gguf"); }};
 
+const Test qwen2moe{"batching: eight concurrent seeded requests of a quantized qwen2moe equal each alone", [] { invariant("qwen2moe/model-q8_0.gguf"); }};
+const Test gptOss{"batching: eight concurrent seeded requests of a gpt-oss with MXFP4 experts equal each alone", [] { invariant("gpt-oss/model-mxfp4_moe.gguf"); }};
 const Test qwen35{"batching: eight concurrent seeded requests of a qwen35 equal each alone", [] { invariant("qwen35/model-q8_0.gguf"); }};
 const Test qwen3next{"batching: eight concurrent seeded requests of a qwen3next equal each alone", [] { invariant("qwen3next/model-q4_0.gguf"); }};
 
