@@ -5,6 +5,7 @@ import { ErrorBody } from "../../../schema/openai/Common.ts"
 import { Auth } from "../../../src/auth/Auth.ts"
 import { TemplateError } from "../../../src/domain/Errors.ts"
 import { ServedModel, type ServedModelValue } from "../../../src/domain/ServedModel.ts"
+import { CurrentTenant } from "../../../src/domain/Tenant.ts"
 import { layerScripted, type Script, ScriptedEngine } from "../../../src/engine/EngineScripted.ts"
 import { Admission, type AdmissionOptions } from "../../../src/generation/Admission.ts"
 import { Generation } from "../../../src/generation/Generation.ts"
@@ -23,10 +24,15 @@ export const textOf = (tokens: Iterable<number>): string => String.fromCharCode(
 /** One token per UTF-16 code unit; 3 ends a turn. */
 export const layerTokenizer = (
   decode: (token: number) => string = (token) => String.fromCharCode(token),
-  tokenId: (text: string) => number | undefined = () => undefined
+  tokenId: (text: string) => number | undefined = () => undefined,
+  onEncode: (tenant: string) => void = () => {}
 ) =>
   Layer.succeed(Tokenizer, {
-    encode: (prompt) => Effect.succeed(Int32Array.from(tokensOf(prompt.text))),
+    encode: (prompt) =>
+      Effect.map(CurrentTenant, (tenant) => {
+        onEncode(tenant)
+        return Int32Array.from(tokensOf(prompt.text))
+      }),
     tokenBytes: (token) => Buffer.from(decode(token)),
     decoder: () => ({ push: decode, end: () => "" }),
     endTokens: Int32Array.of(3),
@@ -107,6 +113,8 @@ export interface HarnessOptions {
   readonly prefixCache?: boolean
   /** Token of a text, where it is one. */
   readonly tokenId?: (text: string) => number | undefined
+  /** Called with the tenant of every prompt that is encoded. */
+  readonly onEncode?: (tenant: string) => void
   readonly served?: Partial<ServedModelValue>
 }
 
@@ -132,7 +140,7 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
       Layer.provideMerge(
         Layer.mergeAll(
           layerScripted(options.script),
-          layerTokenizer(options.decode, options.tokenId),
+          layerTokenizer(options.decode, options.tokenId, options.onEncode),
           layerTemplate,
           layerServedModel(value.aliases, options.prefixCache, options.served),
           Auth.layer,
