@@ -101,11 +101,15 @@ export class Generation extends Context.Service<Generation, {
             return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${tokenizer.size} tokens`, field })
           }
           const promptField = request.prompt._tag === "Chat" ? "messages" : "prompt"
+          const { contextLength } = status.model
+          // Before millions of token ids are looked at.
+          if (request.prompt._tag === "Tokens" && request.prompt.tokens.length >= contextLength) {
+            return yield* new ContextTooLong({ promptTokens: request.prompt.tokens.length, contextLength, field: promptField })
+          }
           if (request.prompt._tag === "Tokens" && request.prompt.tokens.some((token) => token >= tokenizer.size)) {
             return yield* new InvalidRequest({ message: `prompt: the vocabulary has ${tokenizer.size} tokens`, field: "prompt" })
           }
           const { reasoning, tokens } = yield* prompts.encode(request.prompt)
-          const { contextLength } = status.model
           if (tokens.length >= contextLength) {
             const field = promptField === "messages" ? {} : { field: promptField }
             return yield* new ContextTooLong({ promptTokens: tokens.length, contextLength, ...field })
