@@ -180,10 +180,9 @@ export class Generation extends Context.Service<Generation, {
           // Calls that nobody was promised may also go unheld, where holding them would cost the engine too much.
           const unheld = (choice: number, sink: OutputSink) => (error: EngineError) => {
             const { grammar, ...free } = engineRequest(choice)
-            return (error.code === "too_complex" || error.subject === "grammar") && grammar !== undefined &&
-                format === undefined && !isPromised(offered, request.toolChoice) && sink.reset()
-              ? attemptWith(free, sink)
-              : Effect.fail(error)
+            if (grammar === undefined || (error.code !== "too_complex" && error.subject !== "grammar")) return Effect.fail(error)
+            if (format !== undefined) return Effect.fail(inField(error, format.field))
+            return !isPromised(offered, request.toolChoice) && sink.reset() ? attemptWith(free, sink) : Effect.fail(error)
           }
 
           const attempt = (choice: number) => (sink: OutputSink) =>
@@ -201,6 +200,15 @@ export class Generation extends Context.Service<Generation, {
       })
     )
 }
+
+/** What the engine says of a grammar, said of the field that asked for it. */
+const inField = ({ code, message, reason }: EngineError, field: string): EngineError =>
+  new EngineError({
+    reason,
+    message: `${field}: ${message.replace(/^grammar: /, "")}`,
+    ...(code === undefined ? {} : { code }),
+    subject: field
+  })
 
 /** Whether reasoning may come before an answer that is held to a format. */
 const mayReason = (prompt: Prompt, { _tag }: ReasoningState): boolean =>

@@ -175,6 +175,14 @@ describe(isThere ? "answers of the bundled model" : "answers of the bundled mode
         })
         const { error }: Failure = JSON.parse(await refused.text())
         assert.deepStrictEqual([refused.status, error.param], [400, "response_format.json_schema.schema.properties.a.pattern"])
+
+        // Automata of 2^n states: the engine gives up, and says on what.
+        const complex = await post("/v1/chat/completions", {
+          messages,
+          guided_regex: "(?=.*a.{14}b)(?=.*c.{15}d)(?=.*e.{13}f)(?!.*g.{12}h).{40,}"
+        })
+        const { error: given }: Failure = JSON.parse(await complex.text())
+        assert.deepStrictEqual([complex.status, given.param], [400, "guided_regex"])
       })
     }).pipe(Effect.provide(layerServer)), 240_000)
 })
