@@ -4,6 +4,7 @@
 #include "grammar/ir.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,8 @@ const Vocabulary& Grammar::vocabulary() const { return *engine_->vocabulary; }
 
 void Grammar::warm() const {
   constexpr size_t mostLexemes = 16;
+  constexpr std::chrono::milliseconds longest{20};
+  const auto end = std::chrono::steady_clock::now() + longest;
   const std::lock_guard lock(engine_->mutex);
   auto& [mutex, vocabulary, limits, budget, terms, automaton, rules, pushdown, masks] = *engine_;
   budget.start(limits.maskTime);
@@ -35,7 +38,9 @@ void Grammar::warm() const {
   std::vector<Thread> threads;
   pushdown.arrive(rules.bodies[rules.root], Bottom, frames, threads);
   masks.add(threads, frames, mask);
-  for (size_t lexeme = rules.named; lexeme < std::min(rules.bodies.size(), rules.named + mostLexemes) && !budget.exceeded(); ++lexeme) {
+  const auto hasTime = [&] { return !budget.exceeded() && std::chrono::steady_clock::now() < end; };
+  for (size_t lexeme = rules.named; lexeme < std::min(rules.bodies.size(), rules.named + mostLexemes) && hasTime(); ++lexeme) {
+    budget.start(limits.maskTime);
     const ByteSet beginnings = pushdown.beginnings(rules.bodies[lexeme]);
     for (uint32_t first = 0; beginnings.count() == 1 && first < automaton.classes(); ++first) {
       if (!beginnings.contains(first)) continue;
