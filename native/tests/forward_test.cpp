@@ -215,14 +215,14 @@ const Test plans{"memory: the plan is arithmetic, and its largest values are the
   config.vocabulary = 1000;
   config.contextLength = 100000;
   const uint64_t blockBytes = 1 << 20, available = 10'000'000'000;
-  const auto plan = [&](uint32_t slots, uint32_t context) { return model::planMemory(config, {slots, context, KvType::F16, 256}, 1'000'000, blockBytes, available); };
+  const auto plan = [&](uint32_t slots, uint32_t context) { return model::planMemory(config, {slots, context, KvType::F16, 256}, 1'000'000, {blockBytes, 0}, available); };
   const auto free = plan(8, 0);
   check(model::fits(free) && free.contextLength == std::min(model::DefaultContext, free.largestContext) && free.largestContext % kv::BlockTokens == 0);
   check(model::fits(plan(8, free.largestContext)) && !model::fits(plan(8, free.largestContext + 1)));
   const auto long1 = plan(1, 100000);
   check(model::fits(plan(long1.largestSlots, 100000)) && !model::fits(plan(long1.largestSlots + 1, 100000)));
   check(long1.kvCache == 3125 * blockBytes);
-  const auto nothing = model::planMemory(config, {1, 0, KvType::F16, 256}, available, blockBytes, available);
+  const auto nothing = model::planMemory(config, {1, 0, KvType::F16, 256}, available, {blockBytes, 0}, available);
   check(!model::fits(nothing) && nothing.largestContext == 0);
   check(!model::fits(plan(std::numeric_limits<uint32_t>::max(), 100000)), "no overflow");
 }};

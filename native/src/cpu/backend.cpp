@@ -37,8 +37,9 @@ public:
   CpuDevice(Isa isa, unsigned threads) : kernels_(kernels(isa)), threads_(threads == 0 ? availableCores() : threads) {}
 
   Result<Weight> place(const gguf::Tensor& tensor) override { return weights_.place(tensor); }
-  uint64_t blockBytes(const model::BackendShape& shape) const override {
-    return KvCache::blockBytes(Attender::cacheLayers(shape), shape.kvType == model::KvType::F16);
+  model::BlockBytes blockBytes(const model::BackendShape& shape) const override {
+    const bool half = shape.kvType == model::KvType::F16;
+    return {KvCache::blockBytes(Attender::cacheLayers(shape, false), half), KvCache::blockBytes(Attender::cacheLayers(shape, true), half)};
   }
   uint64_t stateBytes(const model::BackendShape& shape) const override { return DeltaNetStates::stateBytes(DeltaNetLayers::shapesOf(shape)); }
   uint64_t availableMemory() const override { return cpu::availableMemory(); }
@@ -55,8 +56,8 @@ private:
 
 class CpuBackend final : public model::Backend {
 public:
-  CpuBackend(const CpuDevice& device, const model::BackendShape& shape, KvCache cache, unsigned threads)
-      : weights_(device.weights()), kernels_(device.tier()), batchRows_(shape.batchRows), pool_(threads), attender_(shape, std::move(cache), kernels_, pool_),
+  CpuBackend(const CpuDevice& device, const model::BackendShape& shape, KvCache cache, KvCache windows, unsigned threads)
+      : weights_(device.weights()), kernels_(device.tier()), batchRows_(shape.batchRows), pool_(threads), attender_(shape, std::move(cache), std::move(windows), kernels_, pool_),
         addTiles_(pool_.size(), std::vector<float>(AddWidth * shape.batchRows)) {}
 
   Result<Buffer> allocate(uint32_t width) override {
@@ -333,9 +334,12 @@ private:
 };
 
 Result<std::unique_ptr<model::Backend>> CpuDevice::open(const model::BackendShape& shape) const {
-  auto cache = KvCache::create(Attender::cacheLayers(shape), shape.kvType == model::KvType::F16, shape.blocks, kernels_);
+  const bool half = shape.kvType == model::KvType::F16;
+  auto cache = KvCache::create(Attender::cacheLayers(shape, false), half, shape.blocks, kernels_);
   if (!cache) return cache.error();
-  auto backend = std::make_unique<CpuBackend>(*this, shape, std::move(*cache), threads_);
+  auto windows = KvCache::create(Attender::cacheLayers(shape, true), half, shape.windowBlocks, kernels_);
+  if (!windows) return windows.error();
+  auto backend = std::make_unique<CpuBackend>(*this, shape, std::move(*cache), std::move(*windows), threads_);
   if (auto prepared = backend->prepareExperts(expertCapacity(shape)); !prepared) return prepared.error();
   if (auto prepared = backend->prepareDeltaNet(shape); !prepared) return prepared.error();
   return std::unique_ptr<model::Backend>(std::move(backend));

@@ -22,22 +22,23 @@ float softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 
 } // namespace
 
-std::vector<KvCache::Layer> Attender::cacheLayers(const model::BackendShape& shape) {
+std::vector<KvCache::Layer> Attender::cacheLayers(const model::BackendShape& shape, bool windows) {
   std::vector<KvCache::Layer> out;
   for (const model::LayerConfig& layer : shape.layers)
-    if (const auto& a = layer.attention; a && a->ownsCache()) out.push_back({a->kvHeads, a->keyLength, a->valueLength});
+    if (const auto& a = layer.attention; a && a->ownsCache() && (a->window > 0) == windows) out.push_back({a->kvHeads, a->keyLength, a->valueLength});
   return out;
 }
 
-Attender::Attender(const model::BackendShape& shape, KvCache cache, const Kernels& kernels, ThreadPool& pool)
-    : cache_(std::move(cache)), kernels_(kernels), attention_(attentionKernels(kernels.isa, cache_.half())), pool_(pool),
-      rotations_(shape.rotations), scratch_(pool.size()) {
-  uint32_t caches = 0;
+Attender::Attender(const model::BackendShape& shape, KvCache cache, KvCache windows, const Kernels& kernels, ThreadPool& pool)
+    : tables_{Table{std::move(cache), {}, {}}, Table{std::move(windows), {}, {}}}, kernels_(kernels),
+      attention_(attentionKernels(kernels.isa, shape.kvType == model::KvType::F16)), pool_(pool), rotations_(shape.rotations), scratch_(pool.size()) {
+  std::array<uint32_t, 2> caches{};
   for (const model::LayerConfig& layer : shape.layers) {
     layers_.push_back({});
     if (!layer.attention) continue;
     const model::Attention& attention = *layer.attention;
-    layers_.back() = {attention, planOf(attention), attention.ownsCache() ? caches++ : layers_[*attention.cacheOf].cache};
+    const bool window = attention.window > 0;
+    layers_.back() = {attention, planOf(attention), window, attention.ownsCache() ? caches[window]++ : layers_[*attention.cacheOf].cache};
     ones_.resize(std::max<size_t>(ones_.size(), attention.valueLength), 1);
   }
   size_t queries = 0, floats = 0;
@@ -68,19 +69,24 @@ uint32_t Attender::planOf(const model::Attention& a) {
 
 void Attender::begin(std::span<const model::RowRange> ranges) {
   ranges_.clear();
-  blocks_.clear();
   positions_.clear();
-  rowBlocks_.clear();
+  for (Table& table : tables_) {
+    table.blocks.clear();
+    table.rows.clear();
+  }
   singleRows_ = true;
   for (const model::RowRange& range : ranges) {
-    ranges_.push_back({range.firstRow, range.rows, range.position, blocks_.size()});
-    blocks_.insert(blocks_.end(), range.blocks.begin(), range.blocks.end());
-    singleRows_ = singleRows_ && range.rows == 1;
-    for (uint32_t i = 0; i < range.rows; ++i) {
-      const uint32_t position = range.position + i;
-      positions_.push_back(position);
-      rowBlocks_.push_back(range.blocks[position / kv::BlockTokens]);
+    ranges_.push_back({range.firstRow, range.rows, range.position, {}});
+    const model::BlockTable given[] = {{0, range.blocks}, range.window};
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      Table& table = tables_[t];
+      ranges_.back().origin[t] = table.blocks.size() - given[t].first;
+      table.blocks.insert(table.blocks.end(), given[t].blocks.begin(), given[t].blocks.end());
+      for (uint32_t i = 0; i < range.rows && !given[t].blocks.empty(); ++i)
+        table.rows.push_back(given[t].blocks[(range.position + i) / kv::BlockTokens - given[t].first]);
     }
+    singleRows_ = singleRows_ && range.rows == 1;
+    for (uint32_t i = 0; i < range.rows; ++i) positions_.push_back(range.position + i);
   }
   rotations_.begin(positions_, pool_);
   for (Plan& plan : plans_) planTasks(plan);
@@ -113,7 +119,7 @@ void Attender::planTasks(Plan& plan) {
 void Attender::run(const AttendRows& rows) {
   const Layer& layer = layers_[rows.layer];
   const Plan& plan = plans_[layer.plan];
-  const Job job{rows, layer.attention, plan, layer.cache};
+  const Job job{rows, layer.attention, plan, tables_[layer.window], layer.cache};
   const bool fused = singleRows_ && !plan.splitSpans;
   if (!fused) {
     constexpr size_t GrainHeads = 8;
@@ -149,7 +155,7 @@ void Attender::mergeSpans(const Job& job) {
 }
 
 void Attender::prepare(const Job& job, uint32_t row, uint32_t kvHead) {
-  const auto& [rows, attention, plan, cache] = job;
+  const auto& [rows, attention, plan, table, cache] = job;
   const auto turn = [&](float* head, const float* norm) {
     if (norm) kernels_.rmsNorm(head, norm, rows.epsilon, head, plan.keyLength);
     if (attention.rope) rotations_.turn(*attention.rope, row, head);
@@ -164,7 +170,7 @@ void Attender::prepare(const Job& job, uint32_t row, uint32_t kvHead) {
   if (attention.valueIsKey) std::copy_n(key, plan.valueLength, value);
   if (attention.valueNorm) kernels_.rmsNorm(value, ones_.data(), rows.epsilon, value, plan.valueLength);
   turn(key, rows.keyNorm);
-  cache_.write(rowBlocks_[row], cache, kvHead, positions_[row] % kv::BlockTokens, key, value);
+  table.cache.write(table.rows[row], cache, kvHead, positions_[row] % kv::BlockTokens, key, value);
 }
 
 void Attender::attend(const Job& job, const Task& task, Scratch& scratch, Partial result) {
@@ -193,7 +199,7 @@ void Attender::attendSpan(const Job& job, const Task& task, uint32_t span, Scrat
   const uint32_t position = range.position + task.row; // of the task's first row
   const uint32_t endBlock = std::min((span + 1) * SpanBlocks, (position + task.rows + kv::BlockTokens - 1) / kv::BlockTokens);
   for (uint32_t b = std::max(span * SpanBlocks, firstSeen(position, plan.window) / kv::BlockTokens); b < endBlock; ++b) {
-    const kv::BlockId block = blocks_[range.firstBlock + b];
+    const kv::BlockId block = job.table.blocks[range.origin[job.attention.window > 0] + b];
     const uint32_t token = b * kv::BlockTokens, last = token + kv::BlockTokens - 1;
     // Rows [sees, seesNone) see some of the block's tokens, rows [seesAll, seesPart) see all of them.
     const auto rowAt = [&](uint64_t at) { return at > position ? static_cast<uint32_t>(std::min<uint64_t>(task.rows, at - position)) : 0; };
@@ -218,7 +224,7 @@ void Attender::addBlock(const Job& job, uint32_t kvHead, kv::BlockId block, size
   const Plan& plan = job.plan;
   float* const scores = scratch.scores.data();
   float scale = job.attention.scale;
-  attention_.scores(scratch.queries.data() + first, count, cache_.keys(block, job.cache, kvHead), plan.keyLength, scores);
+  attention_.scores(scratch.queries.data() + first, count, job.keys(block, kvHead), plan.keyLength, scores);
   if (const float cap = job.attention.scoreSoftcap; cap != 0) {
     for (size_t i = 0; i < count * kv::BlockTokens; ++i) scores[i] *= scale;
     kernels_.softcap(scores, cap, count * kv::BlockTokens);
@@ -235,7 +241,7 @@ void Attender::addBlock(const Job& job, uint32_t kvHead, kv::BlockId block, size
     }
     result.sum[q] += sum;
   }
-  attention_.accumulate(scores, count, tokens, cache_.values(block, job.cache, kvHead), plan.valueStride, scratch.sums.data() + first);
+  attention_.accumulate(scores, count, tokens, job.values(block, kvHead), plan.valueStride, scratch.sums.data() + first);
 }
 
 void Attender::merge(const Plan& plan, Partial into, Partial from, size_t queries) const {

@@ -6,6 +6,7 @@
 #include "cpu/thread_pool.hpp"
 #include "model/backend.hpp"
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -26,10 +27,11 @@ struct AttendRows {
 /// nor on batching.
 class Attender {
 public:
-  /// The layers of `shape` that have a cache of their own, as KvCache wants them.
-  static std::vector<KvCache::Layer> cacheLayers(const model::BackendShape& shape);
+  /// The layers of `shape` that have a cache of their own, as KvCache wants them: those without a window, or those with one.
+  static std::vector<KvCache::Layer> cacheLayers(const model::BackendShape& shape, bool windows);
 
-  Attender(const model::BackendShape& shape, KvCache cache, const Kernels& kernels, ThreadPool& pool);
+  /// `windows`: of the layers with a window.
+  Attender(const model::BackendShape& shape, KvCache cache, KvCache windows, const Kernels& kernels, ThreadPool& pool);
 
   void begin(std::span<const model::RowRange> ranges);
   void run(const AttendRows& rows);
@@ -37,7 +39,7 @@ public:
 private:
   struct Range {
     uint32_t firstRow, rows, position;
-    size_t firstBlock; ///< in blocks_
+    std::array<size_t, 2> origin; ///< where in a table's blocks block 0 of the sequence would stand
   };
   /// Some rows of one range and one kv head, over some spans.
   struct Task {
@@ -58,14 +60,25 @@ private:
   };
   struct Layer {
     model::Attention attention;
-    uint32_t plan, cache; ///< in plans_, in cache_
+    uint32_t plan;
+    bool window;    ///< its K and V are in the cache of layers with a window
+    uint32_t cache; ///< its place there
+  };
+  /// The blocks of all ranges in one cache, and where the rows' K and V go.
+  struct Table {
+    KvCache cache;
+    std::vector<kv::BlockId> blocks, rows;
   };
   /// One call: its rows, its layer and how that layer divides the step.
   struct Job {
     const AttendRows& rows;
     const model::Attention& attention;
     const Plan& plan;
+    Table& table;
     uint32_t cache;
+
+    const std::byte* keys(kv::BlockId block, uint32_t kvHead) const { return table.cache.keys(block, cache, kvHead); }
+    const std::byte* values(kv::BlockId block, uint32_t kvHead) const { return table.cache.values(block, cache, kvHead); }
   };
   /// The running softmax of some queries: largest score, sum of weights, weighted sum of values (valueStride each).
   struct Partial {
@@ -90,7 +103,7 @@ private:
   void gate(const Job& job, size_t row, size_t head, float* out) const;
   Partial partialAt(float* at, size_t queries) const { return {at, at + queries, at + 2 * queries}; }
 
-  KvCache cache_;
+  std::array<Table, 2> tables_; ///< of layers without and with a window
   const Kernels& kernels_;
   const AttentionKernels& attention_;
   ThreadPool& pool_;
@@ -99,9 +112,7 @@ private:
   std::vector<float> ones_;   ///< the weights of a norm without weights
 
   std::vector<Range> ranges_;
-  std::vector<kv::BlockId> blocks_;
-  std::vector<uint32_t> positions_;     ///< of the rows
-  std::vector<kv::BlockId> rowBlocks_; ///< where the rows' K and V go
+  std::vector<uint32_t> positions_; ///< of the rows
   std::vector<Plan> plans_;
   std::vector<float> partials_;
   bool singleRows_ = false;

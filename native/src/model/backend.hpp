@@ -21,12 +21,19 @@ enum class Weight : uint32_t { None = UINT32_MAX };
 /// Rows of float32 values that a backend owns, `batchRows` of them at most.
 enum class Buffer : uint32_t {};
 
-/// Consecutive rows of one sequence: row `firstRow + i` of the batch sits at `position + i`. `blocks` has room for all of them.
+/// Some blocks of a sequence: `blocks[i]` holds positions from (first + i) · kv::BlockTokens on.
+struct BlockTable {
+  uint32_t first = 0;
+  std::span<const kv::BlockId> blocks;
+};
+
+/// Consecutive rows of one sequence: row `firstRow + i` of the batch sits at `position + i`. Its blocks have room for all of them.
 struct RowRange {
   uint32_t firstRow, rows, position;
-  std::span<const kv::BlockId> blocks;
+  std::span<const kv::BlockId> blocks;     ///< of layers without a window
   kv::StateId state{};                     ///< of models with recurrent layers; stands behind `position` tokens
   std::optional<kv::StateId> stateSource{}; ///< holds what `state` shall hold before the step
+  BlockTable window{};                      ///< of layers with a window, from the first block that a row sees on
 };
 
 /// One step: plain arrays that a device copies once.
@@ -70,8 +77,9 @@ struct DeltaNetCall; ///< model/delta_net_weights.hpp
 /// The shape of everything that a backend allocates for one context.
 struct BackendShape {
   uint32_t batchRows;
-  uint32_t blocks; ///< of kv::BlockTokens tokens
-  uint32_t states; ///< recurrent states
+  uint32_t blocks;       ///< of kv::BlockTokens tokens, of the layers without a window
+  uint32_t windowBlocks; ///< of those with one
+  uint32_t states;       ///< recurrent states
   uint32_t width; ///< of the residual stream
   std::span<const LayerConfig> layers; ///< outlive the backend
   KvType kvType;
@@ -124,8 +132,7 @@ public:
   virtual ~Device() = default;
   /// Places a matrix, or a vector as float32. The tensor's bytes outlive the device.
   virtual Result<Weight> place(const gguf::Tensor& tensor) = 0;
-  /// Bytes of one KV block over all layers.
-  virtual uint64_t blockBytes(const BackendShape& shape) const = 0;
+  virtual BlockBytes blockBytes(const BackendShape& shape) const = 0;
   /// Bytes of one recurrent state over all layers; 0 without recurrent layers.
   virtual uint64_t stateBytes(const BackendShape& shape) const = 0;
   /// Bytes of memory that the system can give this process now.

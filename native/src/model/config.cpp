@@ -5,6 +5,8 @@
 #include "model/refusals.hpp"
 #include "model/tensors.hpp"
 
+#include <algorithm>
+
 namespace mashbox::model {
 namespace {
 
@@ -38,12 +40,18 @@ void checkLayers(Keys& keys, const Config& config) {
       inconsistent("attention.value_length", std::to_string(attention.valueLength) + " is not the key length of " + std::to_string(attention.keyLength));
     if (!attention.cacheOf) return;
     const Attention& owner = *config.layers[*attention.cacheOf].attention;
-    if (owner.kvHeads != attention.kvHeads || owner.keyLength != attention.keyLength || owner.valueLength != attention.valueLength)
+    if (owner.kvHeads != attention.kvHeads || owner.keyLength != attention.keyLength || owner.valueLength != attention.valueLength || owner.window != attention.window)
       inconsistent("attention.shared_kv_layers", "its keys and values have another shape than those of layer " + std::to_string(*attention.cacheOf));
   });
 }
 
 } // namespace
+
+uint32_t Config::window() const {
+  uint32_t widest = 0;
+  forAttention(*this, [&](const Attention& attention, uint32_t) { widest = std::max(widest, attention.window); });
+  return widest;
+}
 
 Result<Config> readConfig(const gguf::File& file) {
   Keys keys(file);

@@ -98,6 +98,8 @@ struct Config {
   bool recurrent() const {
     return std::any_of(layers.begin(), layers.end(), [](const LayerConfig& layer) { return layer.deltaNet.has_value(); });
   }
+  /// The widest window of any layer; 0: none has one.
+  uint32_t window() const;
 };
 
 /// Runs `change(attention, layer)` on every attention layer.

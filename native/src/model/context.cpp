@@ -3,6 +3,8 @@
 #include "model/model_impl.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace mashbox::model {
@@ -21,10 +23,9 @@ Result<void> checkOptions(const Config& config, const ContextOptions& options) {
 } // namespace
 
 struct Context::Impl {
-  Impl(std::shared_ptr<const Model> model, const ContextOptions& options, uint32_t contextLength, uint32_t blocks,
+  Impl(std::shared_ptr<const Model> model, const ContextOptions& options, uint32_t contextLength, kv::BlockPool pool,
        std::unique_ptr<Backend> backend, Forward forward)
-      : model(std::move(model)), slots(options.slots), contextLength(contextLength), batchTokens(options.batchTokens),
-        pool(this->model->config().recurrent() ? kv::BlockPool(blocks, kv::StatePool(options.slots, options.snapshots)) : kv::BlockPool(blocks)),
+      : model(std::move(model)), slots(options.slots), contextLength(contextLength), batchTokens(options.batchTokens), pool(std::move(pool)),
         backend(std::move(backend)), forward(std::move(forward)) {}
 
   Result<void> check(std::span<const Segment> segments) const;
@@ -56,12 +57,17 @@ Result<std::unique_ptr<Context>> Context::create(std::shared_ptr<const Model> mo
   const MemoryPlan plan = model->plan(options);
   if (!fits(plan)) return doesNotFit(plan, options);
 
-  const auto blocks = static_cast<uint32_t>(blocksFor(plan.contextLength) * options.slots);
-  auto backend = loaded.device->open(loaded.shape(options, blocks));
+  const BackendShape shape = loaded.shape(options, plan.contextLength);
+  auto backend = loaded.device->open(shape);
   if (!backend) return backend.error();
   auto forward = Forward::create(loaded.config, loaded.weights, **backend);
   if (!forward) return forward.error();
-  auto impl = std::make_unique<Impl>(std::move(model), options, plan.contextLength, blocks, std::move(*backend), std::move(*forward));
+  std::optional<kv::WindowPool> windows;
+  if (const uint32_t window = loaded.config.window()) windows.emplace(shape.windowBlocks, window);
+  std::optional<kv::StatePool> states;
+  if (loaded.config.recurrent()) states.emplace(options.slots, options.snapshots);
+  kv::BlockPool pool(shape.blocks, std::move(windows), std::move(states));
+  auto impl = std::make_unique<Impl>(std::move(model), options, plan.contextLength, std::move(pool), std::move(*backend), std::move(*forward));
   return std::unique_ptr<Context>(new Context(std::move(impl)));
 }
 
@@ -105,8 +111,7 @@ Result<void> Context::Impl::check(std::span<const Segment> segments) const {
       return rejected("tokens", "a token is not one of " + std::to_string(known));
     if (std::any_of(segments.begin(), segments.begin() + i, [&](const Segment& other) { return other.sequence == segment.sequence; }))
       return rejected("tokens", "a sequence stands in the batch twice");
-    for (size_t block = sequence.length() / kv::BlockTokens; block < sequence.blocks().size(); ++block)
-      if (pool.shared(sequence.blocks()[block])) return rejected("tokens", "the next block is shared with another sequence");
+    if (sequence.endsShared()) return rejected("tokens", "the next block is shared with another sequence");
   }
   if (rows == 0 || rows > batchTokens) return rejected("tokens", std::to_string(rows) + " rows do not make a batch of 1 to " + std::to_string(batchTokens));
   return {};
@@ -130,6 +135,7 @@ void Context::Impl::layOut(std::span<const Segment> segments) {
       range.state = state->id();
       range.stateSource = state->source();
     }
+    if (const kv::WindowBlocks* window = segment.sequence->window()) range.window = {window->first(), window->blocks()};
     ranges.push_back(range);
     if (segment.logits == Logits::Last) wanted.push_back(first + rows - 1);
     for (uint32_t i = 0; segment.logits == Logits::All && i < rows; ++i) wanted.push_back(first + i);

@@ -9,6 +9,8 @@
 namespace mashbox::model {
 namespace {
 
+constexpr uint64_t MostBlocks = std::numeric_limits<uint32_t>::max();
+
 uint64_t usable(uint64_t available) { return available / 10 * 9; }
 
 std::string readable(uint64_t bytes) {
@@ -20,30 +22,44 @@ std::string readable(uint64_t bytes) {
   return text;
 }
 
+/// The KV cache of one slot as a function of its length in blocks.
+struct SlotCache {
+  BlockBytes bytes;
+  uint64_t mostWindowBlocks; ///< more than these are given back
+
+  uint64_t of(uint64_t blocks) const { return blocks * bytes.whole + std::min(blocks, mostWindowBlocks) * bytes.window; }
+  /// The most blocks that fit into `left` bytes.
+  uint64_t within(uint64_t left) const {
+    const uint64_t ring = of(mostWindowBlocks);
+    if (left < ring) return left / (bytes.whole + bytes.window);
+    return bytes.whole ? mostWindowBlocks + (left - ring) / bytes.whole : MostBlocks;
+  }
+};
+
 } // namespace
 
-uint64_t blocksFor(uint64_t tokens) { return (tokens + kv::BlockTokens - 1) / kv::BlockTokens; }
-
-MemoryPlan planMemory(const Config& config, const ContextOptions& options, uint64_t weights, uint64_t blockBytes, uint64_t available,
+MemoryPlan planMemory(const Config& config, const ContextOptions& options, uint64_t weights, BlockBytes blockBytes, uint64_t available,
                       uint64_t stateBytes) {
-  constexpr uint64_t MostBlocks = std::numeric_limits<uint32_t>::max();
   const uint64_t slots = std::max(1u, options.slots);
+  const SlotCache cache{blockBytes, kv::WindowPool::blocksPerSequence(config.window(), options.batchTokens, config.contextLength)};
+  const uint64_t logits = config.vocabulary * sizeof(float); // one row per slot
+  // Every row of a step once in float32 and once in 8 bits with its scales.
+  const uint64_t rows = Forward::valuesPerRow(config) * options.batchTokens * 11 / 2;
   MemoryPlan plan;
   plan.weights = weights;
   plan.available = available;
-  // Every row once in float32 and once in 8 bits with its scales; one row of logits per slot.
-  plan.scratch = Forward::valuesPerRow(config) * options.batchTokens * 11 / 2 + slots * config.vocabulary * sizeof(float);
-
-  const uint64_t fixed = plan.weights + plan.scratch + options.snapshots * stateBytes;
-  const uint64_t left = usable(available) > fixed ? usable(available) - fixed : 0;
-  const uint64_t stateless = left > slots * stateBytes ? left - slots * stateBytes : 0;
-  const uint64_t blocksLeft = std::min(stateless / blockBytes, MostBlocks);
+  plan.scratch = rows + slots * logits;
   plan.states = (slots + options.snapshots) * stateBytes;
-  plan.largestContext = static_cast<uint32_t>(std::min<uint64_t>(config.contextLength, blocksLeft / slots * kv::BlockTokens));
+
+  const uint64_t fixed = weights + rows + options.snapshots * stateBytes;
+  const uint64_t left = usable(available) > fixed ? usable(available) - fixed : 0;
+  const uint64_t perSlot = left / slots > logits + stateBytes ? left / slots - logits - stateBytes : 0;
+  const uint64_t blocks = std::min(cache.within(perSlot), MostBlocks / slots);
+  plan.largestContext = static_cast<uint32_t>(std::min<uint64_t>(config.contextLength, blocks * kv::BlockTokens));
   plan.contextLength = options.contextLength ? options.contextLength : std::min({config.contextLength, DefaultContext, plan.largestContext});
-  const uint64_t blocksPerSlot = std::max<uint64_t>(1, blocksFor(plan.contextLength));
-  plan.largestSlots = static_cast<uint32_t>(std::min(left / (blocksPerSlot * blockBytes + stateBytes), MostBlocks / blocksPerSlot));
-  plan.kvCache = slots * blocksPerSlot > MostBlocks ? std::numeric_limits<uint64_t>::max() : slots * blocksPerSlot * blockBytes;
+  const uint64_t blocksPerSlot = std::max<uint64_t>(1, kv::blocksOf(plan.contextLength));
+  plan.largestSlots = static_cast<uint32_t>(std::min(left / (cache.of(blocksPerSlot) + logits + stateBytes), MostBlocks / blocksPerSlot));
+  plan.kvCache = slots * blocksPerSlot > MostBlocks ? std::numeric_limits<uint64_t>::max() : slots * cache.of(blocksPerSlot);
   return plan;
 }
 

@@ -68,8 +68,12 @@ const Config& Model::config() const { return impl_->config; }
 const gguf::File& Model::file() const { return impl_->file; }
 const ExpertPaths& Model::expertPaths() const { return impl_->expertPaths; }
 
-BackendShape Model::Impl::shape(const ContextOptions& options, uint32_t blocks) const {
-  return {options.batchTokens, blocks, config.recurrent() ? options.slots + options.snapshots : 0, config.width, config.layers, options.kvType, rotations};
+BackendShape Model::Impl::shape(const ContextOptions& options, uint32_t contextLength) const {
+  const uint32_t window = config.window();
+  const uint32_t windowBlocks = window ? kv::WindowPool::blocksPerSequence(window, options.batchTokens, contextLength) : 0;
+  const uint32_t states = config.recurrent() ? options.slots + options.snapshots : 0;
+  return {options.batchTokens, kv::blocksOf(contextLength) * options.slots, windowBlocks * options.slots, states, config.width, config.layers,
+          options.kvType, rotations};
 }
 
 MemoryPlan Model::plan(const ContextOptions& options) const {

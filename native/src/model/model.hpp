@@ -37,6 +37,12 @@ struct ContextOptions {
   uint32_t snapshots = 0;     ///< of recurrent states, besides one state per slot
 };
 
+/// Bytes of one KV block.
+struct BlockBytes {
+  uint64_t whole = 0;  ///< over all layers without a window
+  uint64_t window = 0; ///< over all layers with one
+};
+
 /// What loading would take, computed before anything is allocated.
 struct MemoryPlan {
   uint64_t weights = 0, kvCache = 0, scratch = 0; ///< bytes

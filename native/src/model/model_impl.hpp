@@ -20,7 +20,8 @@ struct Model::Impl {
   Weights weights;
   ExpertPaths expertPaths;
 
-  BackendShape shape(const ContextOptions& options, uint32_t blocks) const;
+  /// For slots of `contextLength` tokens.
+  BackendShape shape(const ContextOptions& options, uint32_t contextLength) const;
 };
 
 } // namespace mashbox::model

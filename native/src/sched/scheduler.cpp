@@ -202,7 +202,7 @@ void Scheduler::Impl::step() {
   std::vector<model::Segment> segments;
   for (const auto& [index, wanted] : planStep(demands, decoder_->batchTokens())) {
     Slot& slot = *running_[index];
-    const uint32_t rows = slot.reserve(wanted, decoder_->pool());
+    const uint32_t rows = slot.reserve(wanted);
     if (rows == 0) continue;
     slots.push_back(&slot);
     segments.push_back(slot.segment(rows));

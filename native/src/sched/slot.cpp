@@ -50,9 +50,8 @@ Demand Slot::demand() const {
   return {.rows = parked_ ? 0 : rows, .decoding = rows == 1 && generated() > 0, .lastServed = lastServed_};
 }
 
-uint32_t Slot::reserve(uint32_t rows, const kv::BlockPool& pool) {
-  const uint64_t blocks = sequence_.blocks().size() + uint64_t{pool.freeBlocks()};
-  rows = static_cast<uint32_t>(std::min<uint64_t>(rows, blocks * kv::BlockTokens - sequence_.length()));
+uint32_t Slot::reserve(uint32_t rows) {
+  rows = std::min(rows, sequence_.room());
   return sequence_.reserve(rows) ? rows : 0;
 }
 

@@ -42,7 +42,7 @@ public:
   uint32_t id() const { return id_; }
   Demand demand() const; ///< nothing while parked
   /// Reserves room for up to `rows` more tokens, as many as the pool has blocks for.
-  uint32_t reserve(uint32_t rows, const kv::BlockPool& pool);
+  uint32_t reserve(uint32_t rows);
   /// The next `rows` tokens as a segment of a batch; logits are wanted where they are the last ones known.
   model::Segment segment(uint32_t rows);
 
