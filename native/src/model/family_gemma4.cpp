@@ -15,9 +15,11 @@ namespace {
 void mapLengths(Keys& keys, Config& config, const std::vector<bool>& sliding) {
   const auto length = [&](std::string_view key, uint32_t fallback) { return keys.countOr(key, MostHeadLength, fallback); };
   forAttention(config, [&](Attention& attention, uint32_t layer) {
+    const uint32_t key = length("attention.key_length_swa", attention.keyLength);
+    const uint32_t value = length("attention.value_length_swa", attention.valueLength);
     if (!sliding[layer]) return;
-    attention.keyLength = length("attention.key_length_swa", attention.keyLength);
-    attention.valueLength = length("attention.value_length_swa", attention.valueLength);
+    attention.keyLength = key;
+    attention.valueLength = value;
   });
 }
 

@@ -38,10 +38,12 @@ std::vector<bool> mapWindows(Keys& keys, Config& config, const std::function<boo
 
 void mapSlidingRope(Keys& keys, Config& config, const std::vector<bool>& sliding, double base) {
   const auto first = std::find(sliding.begin(), sliding.end(), true);
-  if (first == sliding.end()) return;
-  const uint32_t keyLength = config.layers[static_cast<size_t>(first - sliding.begin())].attention->keyLength;
+  const bool any = first != sliding.end();
+  const uint32_t keyLength = config.layers[any ? static_cast<size_t>(first - sliding.begin()) : 0].attention->keyLength;
+  const Rope own = readSlidingRope(keys, keyLength, base, config.ropes[0].pairing);
+  if (!any) return;
   const auto rope = static_cast<uint32_t>(config.ropes.size());
-  config.ropes.push_back(readSlidingRope(keys, keyLength, base, config.ropes[0].pairing));
+  config.ropes.push_back(own);
   forAttention(config, [&](Attention& attention, uint32_t layer) {
     if (sliding[layer]) attention.rope = rope;
   });
