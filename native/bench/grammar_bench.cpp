@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
     std::shared_ptr<const grammar::Grammar> grammar;
     for (int i = 0; i < 5; ++i) {
       const auto start = Clock::now();
-      auto compiled = grammar::Grammar::compile(test::asBytes(ir), vocabulary);
+      auto compiled = grammar::Grammar::compile(test::irBytes(ir), vocabulary);
       compile.all.push_back(microseconds(Clock::now() - start) / 1000);
       if (!compiled) {
         std::printf("%-42s %s\n", name, compiled.error().message.c_str());

@@ -22,7 +22,7 @@ inline std::shared_ptr<const grammar::Vocabulary> byteVocabulary(const std::vect
 }
 
 inline std::shared_ptr<const grammar::Grammar> compile(const std::string& ir, std::shared_ptr<const grammar::Vocabulary> vocabulary, const grammar::Limits& limits = {}) {
-  auto grammar = grammar::Grammar::compile(asBytes(ir), std::move(vocabulary), limits);
+  auto grammar = grammar::Grammar::compile(irBytes(ir), std::move(vocabulary), limits);
   check(static_cast<bool>(grammar), grammar ? "" : grammar.error().message);
   return *grammar;
 }

@@ -17,7 +17,7 @@ using Node = IrWriter::Node;
 
 /// Compiles and matches `text` byte by byte, with a mask before each: whatever it costs ends in a result or a TooComplex error.
 std::string outcome(const std::string& ir, const std::string& text) {
-  const auto compiled = Grammar::compile(asBytes(ir), byteVocabulary({"aa", "ab", "aaaa"}));
+  const auto compiled = Grammar::compile(irBytes(ir), byteVocabulary({"aa", "ab", "aaaa"}));
   if (!compiled) {
     check(compiled.error().kind == ErrorKind::TooComplex, compiled.error().message);
     return "refused";
@@ -97,7 +97,7 @@ const Test ambiguous{"grammar: an output that can be read in ever more ways ends
 
 const Test hostile{"grammar: bytes that are no grammar get an error that names the place", [] {
   const auto message = [](const std::string& ir) {
-    const auto compiled = Grammar::compile(asBytes(ir), byteVocabulary({}));
+    const auto compiled = Grammar::compile(irBytes(ir), byteVocabulary({}));
     check(!compiled, "it compiles");
     return compiled.error().message;
   };
@@ -179,12 +179,12 @@ const Test cache{"grammar: the cache gives the same grammar for the same bytes, 
     return writer.only(writer.text(text));
   };
   const std::string first = ir("a"), second = ir("b"), third = ir("ab"), broken = "MBG1";
-  check(cache.find(asBytes(first)) == nullptr, "nothing yet");
-  const auto one = *cache.get(asBytes(first));
-  check(cache.find(asBytes(first)) == one && *cache.get(asBytes(first)) == one, "kept");
-  check(static_cast<bool>(cache.get(asBytes(second))) && cache.find(asBytes(first)) == one, "both");
-  check(static_cast<bool>(cache.get(asBytes(third))) && cache.find(asBytes(second)) == nullptr && cache.find(asBytes(first)) == one, "the oldest is gone");
-  check(!cache.get(asBytes(broken)) && cache.find(asBytes(broken)) == nullptr && loads == 1, "errors are not kept");
+  check(cache.find(irBytes(first)) == nullptr, "nothing yet");
+  const auto one = *cache.get(irBytes(first));
+  check(cache.find(irBytes(first)) == one && *cache.get(irBytes(first)) == one, "kept");
+  check(static_cast<bool>(cache.get(irBytes(second))) && cache.find(irBytes(first)) == one, "both");
+  check(static_cast<bool>(cache.get(irBytes(third))) && cache.find(irBytes(second)) == nullptr && cache.find(irBytes(first)) == one, "the oldest is gone");
+  check(!cache.get(irBytes(broken)) && cache.find(irBytes(broken)) == nullptr && loads == 1, "errors are not kept");
 }};
 
 const Test threads{"grammar: matchers of one grammar may be used by several threads", [] {

@@ -67,7 +67,7 @@ const Test regular{"grammar: masks of random regular grammars have exactly the t
     Random random(seed);
     IrWriter ir;
     const auto node = randomRegular(ir, random, 1 + below(random, 14));
-    const auto grammar = Grammar::compile(asBytes(ir.only(node)), randomVocabulary(random, 100, 6));
+    const auto grammar = Grammar::compile(irBytes(ir.only(node)), randomVocabulary(random, 100, 6));
     if (grammar) walk(*grammar, random, 8, "seed " + std::to_string(seed));
   }
 }};
@@ -75,7 +75,7 @@ const Test regular{"grammar: masks of random regular grammars have exactly the t
 const Test recursive{"grammar: masks of random recursive grammars have exactly the tokens that are accepted", [] {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     Random random(seed);
-    const auto grammar = Grammar::compile(asBytes(randomRecursive(random)), randomVocabulary(random, 100, 8));
+    const auto grammar = Grammar::compile(irBytes(randomRecursive(random)), randomVocabulary(random, 100, 8));
     if (grammar) walk(*grammar, random, 8, "seed " + std::to_string(seed));
   }
 }};

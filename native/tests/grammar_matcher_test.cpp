@@ -42,9 +42,9 @@ std::vector<std::string> samples(Random& random, size_t most) {
 }
 
 void compareWithReference(const std::string& ir, Random& random, size_t most, const std::string& name) {
-  const auto decoded = grammar::ir::decode(asBytes(ir), 300, {});
+  const auto decoded = grammar::ir::decode(irBytes(ir), 300, {});
   check(static_cast<bool>(decoded), decoded ? "" : decoded.error().message);
-  const auto compiled = grammar::Grammar::compile(asBytes(ir), byteVocabulary({}));
+  const auto compiled = grammar::Grammar::compile(irBytes(ir), byteVocabulary({}));
   const auto texts = samples(random, most);
   if (!compiled) {
     if (compiled.error().message.find("an item of the permutation") != std::string::npos) return;
@@ -87,7 +87,7 @@ const Test leftRecursion{"grammar: direct left recursion becomes repetition, oth
   IrWriter indirect;
   indirect.define("a", indirect.choice({indirect.sequence({indirect.rule("b"), indirect.text("x")}), indirect.text("y")}));
   indirect.define("b", indirect.choice({indirect.sequence({indirect.rule("a"), indirect.text("z")}), indirect.text("w")}));
-  const auto refused = grammar::Grammar::compile(asBytes(indirect.finish("a")), byteVocabulary({}));
+  const auto refused = grammar::Grammar::compile(irBytes(indirect.finish("a")), byteVocabulary({}));
   check(!refused && refused.error().kind == ErrorKind::Unsupported, "it compiles");
   check(refused.error().message.find("left-recursive") != std::string::npos && refused.error().message.find("rule \"") != std::string::npos, refused.error().message);
 }};
@@ -124,7 +124,7 @@ const Test rollback{"grammar: taking back tokens is as if they had not been", []
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
     const auto vocabulary = byteVocabulary({"ab", "a\"", "\xc3\xa9", "b\xe2\x82", "aaa"});
-    const auto compiled = grammar::Grammar::compile(asBytes(randomRecursive(random)), vocabulary);
+    const auto compiled = grammar::Grammar::compile(irBytes(randomRecursive(random)), vocabulary);
     if (!compiled) continue;
     Matcher matcher(*compiled);
     std::vector<int32_t> output;

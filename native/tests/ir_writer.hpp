@@ -117,6 +117,6 @@ private:
   std::vector<std::pair<uint32_t, uint32_t>> rules_;
 };
 
-inline std::span<const std::byte> asBytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+inline std::span<const std::byte> irBytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 } // namespace mashbox::test

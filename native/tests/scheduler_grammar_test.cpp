@@ -24,7 +24,7 @@ std::vector<grammar::TokenText> texts() {
 }
 
 std::vector<std::byte> bytesOf(const std::string& text) {
-  const auto bytes = asBytes(text);
+  const auto bytes = irBytes(text);
   return {bytes.begin(), bytes.end()};
 }
 
