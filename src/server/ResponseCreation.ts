@@ -14,12 +14,12 @@ import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 import type { ResponseStore, StoredResponse } from "./ResponseStore.ts"
 import { randomSeed } from "./Seed.ts"
 
-const items = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
-export const readItems = Schema.decodeUnknownSync(Schema.fromJsonString(items))
-const readOutput = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ output: items })))
+const readOutput = Schema.decodeUnknownSync(
+  Schema.fromJsonString(Schema.Struct({ output: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)) }))
+)
 
 /** Input and output of a response, in their order. */
-export const conversationOf = ({ body, input }: StoredResponse): ReadonlyArray<Fields> => [...readItems(input), ...readOutput(body).output]
+export const conversationOf = ({ body, input }: StoredResponse): ReadonlyArray<Fields> => [...input, ...readOutput(body).output]
 
 /** What one tenant has stored. */
 export const storedBy = (store: ResponseStore["Service"], tenant: string): OpenAiResponses.StoredConversations => ({
@@ -43,7 +43,7 @@ export const storedResponse = (given: ReadonlyArray<PlacedItem>, response: Respo
   return {
     id: response.id,
     body,
-    input: JSON.stringify([...earlier, ...own]),
+    input: [...earlier, ...own],
     itemIds: [...own.flatMap(idOf), ...response.output.map((item) => item.id)]
   }
 }

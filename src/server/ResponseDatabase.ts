@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Effect, Schema, type Scope } from "effect"
 import { chmodSync, closeSync, openSync } from "node:fs"
 import type { DatabaseSync } from "node:sqlite"
 import { SettingsError } from "../Settings.ts"
@@ -36,10 +36,9 @@ const prepare = (database: DatabaseSync, path: string): void => {
 
 const text = (value: unknown): string => typeof value === "string" ? value : ""
 
-const ids = (json: string): ReadonlyArray<string> => {
-  const value: unknown = JSON.parse(json)
-  return Array.isArray(value) ? value.filter((id) => typeof id === "string") : []
-}
+const readIds = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Schema.String)))
+
+const readInput = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Schema.Record(Schema.String, Schema.Unknown))))
 
 /** Stored responses in a SQLite file that only its owner can read. */
 export class ResponseDatabase {
@@ -82,7 +81,12 @@ export class ResponseDatabase {
       try: () =>
         this.database.prepare("SELECT tenant, id, body, input, items FROM responses ORDER BY sequence").all().map((row) => ({
           tenant: text(row["tenant"]),
-          response: { id: text(row["id"]), body: text(row["body"]), input: text(row["input"]), itemIds: ids(text(row["items"])) }
+          response: {
+            id: text(row["id"]),
+            body: text(row["body"]),
+            input: readInput(row["input"]),
+            itemIds: readIds(row["items"])
+          }
         })),
       catch: (cause) => unusable(reasonOf(cause))
     })
@@ -93,7 +97,7 @@ export class ResponseDatabase {
       "put",
       () =>
         this.database.prepare("INSERT OR REPLACE INTO responses (tenant, id, body, input, items) VALUES (?, ?, ?, ?, ?)")
-          .run(tenant, id, body, input, JSON.stringify(itemIds))
+          .run(tenant, id, body, JSON.stringify(input), JSON.stringify(itemIds))
     )
   }
 

@@ -1,14 +1,15 @@
 import { Context, Effect, Layer, type Scope } from "effect"
+import type { Fields } from "../dialect/OpenAiResponsesTools.ts"
 import { Settings, SettingsError } from "../Settings.ts"
 import { ResponseDatabase } from "./ResponseDatabase.ts"
 
-/** A response as it is kept. Every text is JSON. */
+/** A response as it is kept. */
 export interface StoredResponse {
   readonly id: string
-  /** The response object. */
+  /** JSON of the response object. */
   readonly body: string
   /** Every item that came before its output, those of the responses that it follows included. */
-  readonly input: string
+  readonly input: ReadonlyArray<Fields>
   /** Ids of the items in its output and of those that its request brought. */
   readonly itemIds: ReadonlyArray<string>
 }
@@ -22,9 +23,24 @@ export interface StoreLimits {
 
 export const storeLimits: StoreLimits = { responses: 1024, bytes: 64 * 1024 * 1024 }
 
-/** Bytes that a response counts for: two a character, as a string takes at most. */
-export const sizeOf = ({ body, id, input, itemIds }: StoredResponse): number =>
-  2 * (body.length + input.length + id.length + itemIds.reduce((total, item) => total + item.length, 0))
+/** Bytes that a value counts for: two a character, as a string takes at most, and eight for everything else that it has. */
+const bytesOf = (value: unknown): number => {
+  const left = [value]
+  let bytes = 0
+  for (let next = left.pop(); left.length > 0 || next !== undefined; next = left.pop()) {
+    bytes += typeof next === "string" ? 2 * next.length : 8
+    if (typeof next === "object" && next !== null) {
+      for (const [name, member] of Object.entries(next)) {
+        if (!Array.isArray(next)) bytes += 2 * name.length
+        left.push(member)
+      }
+    }
+  }
+  return bytes
+}
+
+/** Bytes that a response counts for. */
+export const sizeOf = ({ body, id, input, itemIds }: StoredResponse): number => bytesOf([body, id, input, itemIds])
 
 /** What one tenant keeps; the least recently used goes first. */
 class TenantResponses {

@@ -9,7 +9,7 @@ import { Generation } from "../generation/Generation.ts"
 import { wireObject } from "./Body.ts"
 import { answer } from "./Generating.ts"
 import { RequestRecord } from "./RequestRecord.ts"
-import { decode, readItems, responses, storedBy, storedResponse } from "./ResponseCreation.ts"
+import { decode, responses, storedBy, storedResponse } from "./ResponseCreation.ts"
 import { ResponseStore } from "./ResponseStore.ts"
 
 /** 404 in OpenAI's shape; nothing tells whether the id is another tenant's. */
@@ -130,7 +130,7 @@ export const listInputItems = Effect.fnUntraced(function*(id: string) {
   if (order !== "asc" && order !== "desc") return yield* badQuery("order", "asc or desc")
   const response = (yield* ResponseStore).get(tenant, id)
   if (response === undefined) return yield* responseNotFound
-  const stored = readItems(response.input)
+  const stored = response.input
   const ordered = order === "asc" ? stored : stored.toReversed()
   const after = parameters.get("after")
   const start = after === null ? 0 : ordered.findIndex((item) => item["id"] === after) + 1

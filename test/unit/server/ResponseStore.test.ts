@@ -8,7 +8,7 @@ import { ResponseStore, sizeOf, type StoredResponse, storeLimits } from "../../.
 const response = (id: string, length = 10): StoredResponse => ({
   id,
   body: JSON.stringify("b".repeat(length)),
-  input: "[]",
+  input: [],
   itemIds: [`msg_${id}`]
 })
 
