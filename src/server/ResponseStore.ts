@@ -25,9 +25,10 @@ export const storeLimits: StoreLimits = { responses: 1024, bytes: 64 * 1024 * 10
 
 /** Bytes that a value counts for: two a character, as a string takes at most, and eight for everything else that it has. */
 const bytesOf = (value: unknown): number => {
-  const left = [value]
+  const left: Array<unknown> = [value]
   let bytes = 0
-  for (let next = left.pop(); left.length > 0 || next !== undefined; next = left.pop()) {
+  while (left.length > 0) {
+    const next = left.pop()
     bytes += typeof next === "string" ? 2 * next.length : 8
     if (typeof next === "object" && next !== null) {
       for (const [name, member] of Object.entries(next)) {
