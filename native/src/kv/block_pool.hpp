@@ -51,7 +51,7 @@ public:
   const SequenceState* state() const { return state_ ? &*state_ : nullptr; }
   /// Room for `tokens` more; all or nothing. Gives back the window blocks that the next token does not see.
   Result<void> reserve(uint32_t tokens);
-  /// The most tokens that there are blocks for now.
+  /// The most tokens that its blocks can hold.
   uint32_t room() const;
   void advance(uint32_t tokens); ///< after their K and V were written
   /// Cuts back to `length` tokens, or with recurrent layers to the nearest length below that the state can go back to, or to 0 where

@@ -1,23 +1,11 @@
 import type { Budget } from "../Budget.ts"
-import type { Bound } from "../DecimalText.ts"
 import * as Derivatives from "../Derivatives.ts"
 import * as Regular from "../Regular.ts"
+import { arrayDifference, arrayIntersection, objectIntersection, stringIntersection } from "./CaseAlgebra.ts"
+import { elementGoal, goalOf, keyOf, propertyGoal } from "./Goals.ts"
 import { Keywords } from "./Keywords.ts"
-import {
-  type ArrayCase,
-  canonical,
-  type Case,
-  commonMultiple,
-  type Goal,
-  integerBounds,
-  integerMultiple,
-  languageOf,
-  type NumberCase,
-  type ObjectCase,
-  stricter,
-  type StringCase,
-  type ValuesCase
-} from "./SchemaCase.ts"
+import { numberDifference, numberHolds, numberIntersection, numberPossible, pointsDifference } from "./NumberCases.ts"
+import { canonical, type Case, type Goal, languageOf, type ObjectCase, type ValuesCase } from "./SchemaCase.ts"
 import { fail, isObject, type Place, type SchemaDocument } from "./SchemaDocument.ts"
 
 type Cases = ReadonlyArray<Case>
@@ -381,32 +369,6 @@ export class SchemaCases {
   }
 }
 
-export const keyOf = (goal: Goal): string => goal.map(({ id }) => id).join()
-
-/** The goal of these schemas, each once; those that allow everything drop out. */
-export const goalOf = (places: ReadonlyArray<Place>): Goal => {
-  const kept = places.filter(({ schema }) => schema !== true && !(isObject(schema) && isBlank(schema)))
-  return kept.length < 2 ? kept : [...new Set(kept)].toSorted((a, b) => a.id - b.id)
-}
-
-const isBlank = (schema: object): boolean => {
-  for (const _ in schema) return false
-  return true
-}
-
-/** What the element at an index has to satisfy. */
-export const elementGoal = ({ layers }: ArrayCase, index: number): Goal =>
-  goalOf(layers.flatMap(({ prefix, rest }) => prefix[index] ?? rest ?? []))
-
-/** What the property of a name has to satisfy. */
-export const propertyGoal = ({ layers }: ObjectCase, name: string): Goal =>
-  goalOf(layers.flatMap(({ others, patterns, properties }) => {
-    const own = properties.get(name)
-    const matching = patterns.flatMap(({ language, place }) => Derivatives.matches(language, name) ? [place] : [])
-    if (own === undefined && matching.length === 0) return others ?? []
-    return own === undefined ? matching : [own, ...matching]
-  }))
-
 const valuesCase = (values: ReadonlyArray<unknown>): ReadonlyArray<ValuesCase> => values.length === 0 ? [] : [{ type: "values", values }]
 
 const depthOf = (value: unknown): number => {
@@ -417,124 +379,4 @@ const depthOf = (value: unknown): number => {
     depth++
   }
   return depth
-}
-
-const numberHolds = (own: NumberCase, value: number): boolean => {
-  if (own.integer && !Number.isInteger(value)) return false
-  if (own.min !== undefined && !(value > own.min.value || (value === own.min.value && !own.min.exclusive))) return false
-  if (own.max !== undefined && !(value < own.max.value || (value === own.max.value && !own.max.exclusive))) return false
-  if (own.multiple === undefined) return true
-  const [whole = "0", exponent = "0"] = value.toString().split("e")
-  const [integer = "0", part = ""] = whole.split(".")
-  const scale = part.length - Number(exponent)
-  const digits = BigInt(integer + part)
-  const common = Math.max(scale, own.multiple.scale, 0)
-  return digits * 10n ** BigInt(common - scale) % (own.multiple.unit * 10n ** BigInt(common - own.multiple.scale)) === 0n
-}
-
-const numberPossible = (own: NumberCase): boolean => {
-  if (own.integer) {
-    const { high, low } = integerBounds(own)
-    return low <= high
-  }
-  if (own.min === undefined || own.max === undefined || own.min.value < own.max.value) return true
-  return own.min.value === own.max.value && !own.min.exclusive && !own.max.exclusive
-}
-
-const numberIntersection = (a: NumberCase, b: NumberCase): NumberCase | undefined => {
-  const min = stricter(a.min, b.min, 1)
-  const max = stricter(a.max, b.max, -1)
-  const multiple = a.multiple === undefined || b.multiple === undefined ? a.multiple ?? b.multiple : commonMultiple(a.multiple, b.multiple)
-  const integer = a.integer || b.integer || multiple?.scale === 0
-  const both: NumberCase = {
-    type: "number",
-    integer,
-    ...(min === undefined ? {} : { min }),
-    ...(max === undefined ? {} : { max }),
-    ...(multiple === undefined ? {} : { multiple: integer ? integerMultiple(multiple) : multiple }),
-    place: a.multiple === undefined ? b.place : a.place
-  }
-  return numberPossible(both) ? both : undefined
-}
-
-/** What lies below and above the excluded numbers; undefined where there are others between them. */
-const numberDifference = (from: NumberCase, excluded: NumberCase): Cases | undefined => {
-  if (
-    excluded.multiple !== undefined &&
-    !(from.multiple !== undefined && isMultiple(from.multiple.unit, from.multiple.scale, excluded.multiple))
-  ) {
-    return undefined
-  }
-  if (excluded.integer && !from.integer) return undefined
-  return outside(from, excluded.min, excluded.max)
-}
-
-const isMultiple = (unit: bigint, scale: number, of: { readonly unit: bigint; readonly scale: number }): boolean => {
-  const common = Math.max(scale, of.scale)
-  return unit * 10n ** BigInt(common - scale) % (of.unit * 10n ** BigInt(common - of.scale)) === 0n
-}
-
-const outside = (from: NumberCase, min: Bound | undefined, max: Bound | undefined): Cases => {
-  const below = min === undefined ? undefined : stricter(from.max, { value: min.value, exclusive: !min.exclusive }, -1)
-  const above = max === undefined ? undefined : stricter(from.min, { value: max.value, exclusive: !max.exclusive }, 1)
-  return [...(below === undefined ? [] : [{ ...from, max: below }]), ...(above === undefined ? [] : [{ ...from, min: above }])]
-    .filter(numberPossible)
-}
-
-/** Numbers other than a few. */
-const pointsDifference = (from: NumberCase, excluded: ValuesCase): Cases | undefined => {
-  if (excluded.values.length > 64) return undefined
-  let left: Cases = [from]
-  for (const value of excluded.values) {
-    if (typeof value !== "number") return undefined
-    const bound = { value, exclusive: false }
-    left = left.flatMap((own) => own.type === "number" && numberHolds(own, value) ? outside(own, bound, bound) : [own])
-  }
-  return left
-}
-
-const stringIntersection = (a: StringCase, b: StringCase): StringCase | undefined => {
-  const both: StringCase = {
-    type: "string",
-    min: Math.max(a.min, b.min),
-    max: Math.min(a.max, b.max),
-    languages: [...new Set([...a.languages, ...b.languages])],
-    excluded: [...new Set([...a.excluded, ...b.excluded])]
-  }
-  return both.min <= both.max ? both : undefined
-}
-
-const arrayIntersection = (a: ArrayCase, b: ArrayCase): ArrayCase | undefined => {
-  const unique = a.unique ?? b.unique
-  const both: ArrayCase = {
-    type: "array",
-    layers: [...a.layers, ...b.layers],
-    min: Math.max(a.min, b.min),
-    max: Math.min(a.max, b.max),
-    contains: [...new Set([...a.contains, ...b.contains])],
-    ...(unique === undefined ? {} : { unique })
-  }
-  return both.min <= both.max ? both : undefined
-}
-
-/** Arrays of another length; undefined where more than the length tells them apart. */
-const arrayDifference = (from: ArrayCase, excluded: ArrayCase): Cases | undefined => {
-  if (excluded.layers.length > 0 || excluded.contains.length > 0 || excluded.unique !== undefined) return undefined
-  return [
-    ...(excluded.min > from.min ? [{ ...from, max: Math.min(from.max, excluded.min - 1) }] : []),
-    ...(excluded.max < from.max ? [{ ...from, min: Math.max(from.min, excluded.max + 1) }] : [])
-  ].filter(({ max, min }) => min <= max)
-}
-
-const objectIntersection = (a: ObjectCase, b: ObjectCase): ObjectCase | undefined => {
-  const both: ObjectCase = {
-    type: "object",
-    layers: [...a.layers, ...b.layers],
-    required: b.required.size === 0 ? a.required : new Set([...a.required, ...b.required]),
-    min: Math.max(a.min, b.min),
-    max: Math.min(a.max, b.max),
-    names: [...new Set([...a.names, ...b.names])],
-    place: a.layers.length === 0 ? b.place : a.place
-  }
-  return both.min <= both.max ? both : undefined
 }

@@ -10,6 +10,7 @@ import { JsonLayout } from "../JsonText.ts"
 import * as Regular from "../Regular.ts"
 import { toNode } from "../RegularNode.ts"
 import type { ArgumentsLayout, ValueLayout } from "../ValueLayout.ts"
+import { elementGoal, goalOf, keyOf, propertyGoal } from "./Goals.ts"
 import {
   type ArrayCase,
   canonical,
@@ -21,7 +22,7 @@ import {
   type ObjectCase,
   type StringCase
 } from "./SchemaCase.ts"
-import { elementGoal, goalOf, keyOf, propertyGoal, SchemaCases } from "./SchemaCases.ts"
+import { SchemaCases } from "./SchemaCases.ts"
 import { fail, type Place, SchemaDocument } from "./SchemaDocument.ts"
 
 /** `patternProperties` of one object: every combination of them has values of its own. */
