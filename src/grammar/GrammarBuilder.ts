@@ -82,26 +82,9 @@ const references = (root: Ir.Node): ReadonlySet<string> => {
     if (seen.has(node)) continue
     seen.add(node)
     if (node.kind === "rule") names.add(node.name)
-    else pending.push(...childrenOf(node))
+    else pending.push(...Ir.childrenOf(node))
   }
   return names
-}
-
-const childrenOf = (node: Ir.Node): ReadonlyArray<Ir.Node> => {
-  switch (node.kind) {
-    case "sequence":
-    case "choice":
-    case "and":
-      return node.items
-    case "repeat":
-    case "not":
-    case "lexeme":
-      return [node.item]
-    case "permutation":
-      return [node.separator, ...node.items.map((item) => item.node)]
-    default:
-      return []
-  }
 }
 
 /** The rules that derive some text, as far as they are known. */

@@ -71,3 +71,25 @@ export const choice = (...items: ReadonlyArray<Node>): Node => ({ kind: "choice"
 export const repeat = (item: Node, min = 0, max: number | null = null): Node => ({ kind: "repeat", item, min, max })
 export const optional = (item: Node): Node => repeat(item, 0, 1)
 export const rule = (name: string): Node => ({ kind: "rule", name })
+
+/** The nodes that a node is made of. */
+export const childrenOf = (node: Node): ReadonlyArray<Node> => {
+  switch (node.kind) {
+    case "sequence":
+    case "choice":
+    case "and":
+      return node.items
+    case "repeat":
+    case "not":
+    case "lexeme":
+      return [node.item]
+    case "permutation":
+      return [node.separator, ...node.items.map((item) => item.node)]
+    case "text":
+    case "class":
+    case "rule":
+    case "free":
+    case "token":
+      return []
+  }
+}

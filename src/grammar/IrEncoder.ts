@@ -1,4 +1,4 @@
-import type { Grammar, Node } from "./Ir.ts"
+import { childrenOf, type Grammar, type Node } from "./Ir.ts"
 
 /** The IR as the bytes that the native engine compiles (layout: native/GRAMMAR.md). They are a function of the grammar alone. */
 export const encodeGrammar = (grammar: Grammar): Uint8Array => new GrammarEncoder().encode(grammar)
@@ -126,27 +126,6 @@ class GrammarEncoder {
       case "token":
         return out.counts(node.ids)
     }
-  }
-}
-
-const childrenOf = (node: Node): ReadonlyArray<Node> => {
-  switch (node.kind) {
-    case "sequence":
-    case "choice":
-    case "and":
-      return node.items
-    case "repeat":
-    case "not":
-    case "lexeme":
-      return [node.item]
-    case "permutation":
-      return [node.separator, ...node.items.map((item) => item.node)]
-    case "text":
-    case "class":
-    case "rule":
-    case "free":
-    case "token":
-      return []
   }
 }
 
