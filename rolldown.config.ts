@@ -10,7 +10,8 @@ const programs = defineConfig({
     cli: "src/cli.ts",
     worker: "src/engine/worker.ts",
     inspector: "src/engine/inspector.ts",
-    prompts: "src/prompt/promptThreadEntry.ts"
+    prompts: "src/prompt/promptThreadEntry.ts",
+    grammars: "src/grammar/grammarThreadEntry.ts"
   },
   platform: "node",
   external: [/^@opentelemetry\//, /^@effect\/opentelemetry/],

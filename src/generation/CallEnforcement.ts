@@ -1,11 +1,14 @@
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { OutputFormat } from "../domain/OutputFormat.ts"
+import { CurrentTenant } from "../domain/Tenant.ts"
 import type { Tool, ToolChoice } from "../domain/Tool.ts"
-import type { GrammarError } from "../grammar/GrammarError.ts"
+import { GrammarError } from "../grammar/GrammarError.ts"
+import type { GrammarThread } from "../grammar/GrammarThread.ts"
 import { encodeGrammar } from "../grammar/IrEncoder.ts"
 import { type CallGrammarOptions, compileCalls } from "../grammar/tools/CallGrammar.ts"
+import { Scale, type Weight } from "../grammar/Weight.ts"
 import { type ReasoningFormat, type ReasoningState, usualReasoning } from "../prompt/Reasoning.ts"
 import type { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import type { DetectedSyntax } from "./tools/detectSyntax.ts"
@@ -28,7 +31,18 @@ export interface CallModel {
   readonly syntax: DetectedSyntax
   readonly format: ReasoningFormat | undefined
   readonly tokenizer: Tokenizer["Service"]
+  /** Compiles what is too much for the event loop. */
+  readonly thread: Pick<GrammarThread, "compile">
 }
+
+/** Special tokens of a vocabulary with their ids, which mark calls and reasoning. */
+export const specialTokens = (
+  { specialTexts, tokenId }: Pick<Tokenizer["Service"], "specialTexts" | "tokenId">
+): ReadonlyMap<string, number> =>
+  new Map(specialTexts.flatMap((text) => {
+    const id = tokenId(text)
+    return id === undefined ? [] : [[text, id]]
+  }))
 
 /** Grammars of the latest requests; agents send the same tools every turn. */
 const mostKept = 32
@@ -38,43 +52,84 @@ const refusal = ({ message, path, reason }: GrammarError, field: string) => {
   return reason === "Unsupported" ? new UnsupportedFeature(told) : new InvalidRequest(told)
 }
 
+const tooLarge = new GrammarError({ reason: "TooLarge", message: "too large to be enforced", path: "" })
+
+const weighTool = (scale: Scale, { inputGrammar, parameters }: Tool): Weight =>
+  inputGrammar === undefined ? scale.add(parameters) : scale.addProgram(inputGrammar.definition)
+
+const weighFormat = (scale: Scale, format: OutputFormat): Weight => {
+  switch (format._tag) {
+    case "JsonObject":
+      return "light"
+    case "JsonSchema":
+      return scale.add(format.schema)
+    case "Regex":
+      return scale.addProgram(format.pattern)
+    case "Choice":
+      return scale.add(format.choices)
+    case "Grammar":
+      return scale.addProgram(format.text)
+    case "Tags":
+      return scale.add([format.triggers, format.tags])
+  }
+}
+
 /** Makes the grammar that holds the output of a request to calls as its tools, their schemas and its choice allow them. */
 export class CallEnforcement {
   private readonly model: CallModel
   private readonly specials: ReadonlySet<string>
-  private readonly kept = new Map<string, Uint8Array>()
+  /** What was made of each request: bytes, or none where the output goes free. */
+  private readonly kept = new Map<string, Uint8Array | undefined>()
 
   constructor(model: CallModel) {
     this.model = model
     this.specials = new Set(model.tokenizer.specialTexts)
   }
 
-  /** The grammar's bytes; undefined where the output is free. */
-  grammar(request: CallRequest): Result.Result<Uint8Array | undefined, InvalidRequest | UnsupportedFeature> {
-    const { choice, format } = request
-    const tools = choice?.names === undefined ? request.tools : request.tools.filter(({ name }) => choice.names?.includes(name))
-    const asksForCalls = tools.length > 0 && (choice !== undefined || this.marksCalls() || tools.some(isHeld))
-    if (format === undefined && !asksForCalls) return Result.succeed(undefined)
-    const options = this.options(request, tools)
-    const { token: _, ...told } = options
-    const key = createHash("sha256").update(JSON.stringify(told)).digest("base64")
-    const known = this.kept.get(key)
-    if (known !== undefined) {
-      this.keep(key, known)
-      return Result.succeed(known)
-    }
-    const promised = isPromised(tools, choice)
-    let compiled = compileCalls(options)
-    if (Result.isFailure(compiled) && format !== undefined && !promised) compiled = compileCalls({ ...options, tools: [] })
-    if (Result.isFailure(compiled)) {
-      // Free output that cannot be held to anything stays free; what was promised is refused.
-      return promised || format !== undefined
-        ? Result.fail(refusal(compiled.failure, format?.field ?? choice?.field ?? "tools"))
-        : Result.succeed(undefined)
-    }
-    const bytes = encodeGrammar(compiled.success)
-    this.keep(key, bytes)
-    return Result.succeed(bytes)
+  /** The grammar's bytes; undefined where the output is free. Large grammars are compiled in another thread, and interrupting withdraws them. */
+  readonly grammar = Effect.fnUntraced(
+    function*(this: CallEnforcement, request: CallRequest) {
+      const { choice, format } = request
+      const named = choice?.names === undefined ? request.tools : request.tools.filter(({ name }) => choice.names?.includes(name))
+      const asksForCalls = named.length > 0 && (choice !== undefined || this.marksCalls() || named.some(isHeld))
+      if (format === undefined && !asksForCalls) return undefined
+      const scale = new Scale()
+      const tools: Array<Tool> = []
+      for (const tool of named) {
+        if (weighTool(scale, tool) !== "tooLarge") tools.push(tool)
+        else if (isHeld(tool)) return yield* refusal(tooLarge, tool.field ?? `tools.${tool.name}`)
+        // Its calls have any arguments, as those of every schema that cannot be enforced.
+        else tools.push({ ...tool, parameters: { type: "object" } })
+      }
+      if (format !== undefined && weighFormat(scale, format) === "tooLarge") return yield* refusal(tooLarge, format.field)
+      const options = this.options(request, tools)
+      const { token: _, ...told } = options
+      const work = JSON.stringify(told)
+      const key = createHash("sha256").update(work).digest("base64")
+      if (this.kept.has(key)) {
+        const known = this.kept.get(key)
+        this.keep(key, known)
+        return known
+      }
+      const promised = isPromised(tools, choice)
+      let compiled = yield* this.compile(options, work, scale.heavy)
+      if (Result.isFailure(compiled) && format !== undefined && !promised) {
+        compiled = yield* this.compile({ ...options, tools: [] }, JSON.stringify({ ...told, tools: [] }), scale.heavy)
+      }
+      if (Result.isFailure(compiled)) {
+        if (promised || format !== undefined) return yield* refusal(compiled.failure, format?.field ?? choice?.field ?? "tools")
+        // Free output that cannot be held to anything stays free; what was promised is refused.
+        this.keep(key, undefined)
+        return undefined
+      }
+      this.keep(key, compiled.success)
+      return compiled.success
+    }.bind(this)
+  )
+
+  private compile(options: CallGrammarOptions, work: string, heavy: boolean): Effect.Effect<Result.Result<Uint8Array, GrammarError>> {
+    if (!heavy) return Effect.sync(() => Result.map(compileCalls(options), encodeGrammar))
+    return Effect.flatMap(CurrentTenant, (tenant) => Effect.result(this.model.thread.compile(work, tenant)))
   }
 
   /** Whether a text or a token shows that a call begins, so that free output needs no grammar before. */
@@ -110,7 +165,7 @@ export class CallEnforcement {
     }
   }
 
-  private keep(key: string, bytes: Uint8Array): void {
+  private keep(key: string, bytes: Uint8Array | undefined): void {
     this.kept.delete(key)
     this.kept.set(key, bytes)
     const [oldest] = this.kept.keys()

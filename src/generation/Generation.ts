@@ -15,6 +15,7 @@ import { isNamed, ServedModel } from "../domain/ServedModel.ts"
 import type { PrefillProgress } from "../domain/Usage.ts"
 import { Engine, type EngineRequest, type EngineResult } from "../engine/Engine.ts"
 import type { EngineLogprobs } from "../engine/Logprobs.ts"
+import { GrammarThread, startThread } from "../grammar/GrammarThread.ts"
 import { ChatTemplate } from "../prompt/ChatTemplate.ts"
 import { LongPrompts } from "../prompt/LongPrompts.ts"
 import { type ReasoningState, usualReasoning } from "../prompt/Reasoning.ts"
@@ -22,7 +23,7 @@ import { Settings } from "../Settings.ts"
 import { inSpan, pastSpan } from "../telemetry/Spans.ts"
 import { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import { Admission, type Ticket } from "./Admission.ts"
-import { CallEnforcement, isPromised } from "./CallEnforcement.ts"
+import { CallEnforcement, isPromised, specialTokens } from "./CallEnforcement.ts"
 import { OutputPipeline } from "./OutputPipeline.ts"
 import * as Prompts from "./Prompts.ts"
 import * as ReasoningLimits from "./ReasoningLimits.ts"
@@ -72,7 +73,8 @@ export class Generation extends Context.Service<Generation, {
         const shown = yield* detectSyntax(template)
         const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? shown.syntax
 
-        const enforcement = new CallEnforcement({ syntax: { ...shown, syntax }, format: template.reasoning, tokenizer })
+        const thread = yield* GrammarThread.make(startThread(() => specialTokens(tokenizer)))
+        const enforcement = new CallEnforcement({ syntax: { ...shown, syntax }, format: template.reasoning, tokenizer, thread })
         const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
         const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
         const prompts = Prompts.make(template, tokenizer, yield* Effect.serviceOption(LongPrompts))
@@ -127,14 +129,14 @@ export class Generation extends Context.Service<Generation, {
             const { field } = format
             return yield* new InvalidRequest({ message: `${field}: cannot hold an answer that the request begins`, field })
           }
-          const grammar = yield* Effect.fromResult(enforcement.grammar({
+          const grammar = yield* enforcement.grammar({
             tools: offered,
             choice: request.toolChoice,
             ...(format === undefined ? {} : { format }),
             parallel: request.parallelToolCalls ?? true,
             plain: request.prompt._tag !== "Chat",
             reasoning: format === undefined || mayReason(request.prompt, reasoning) ? reasoning : { _tag: "Closed" }
-          }))
+          })
           const engineRequest = (choice: number): EngineRequest => ({
             tokens,
             maxTokens: Math.min(request.maxTokens ?? room, room),

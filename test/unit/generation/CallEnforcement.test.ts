@@ -3,9 +3,10 @@ import { Effect, Result } from "effect"
 import type { Tool } from "../../../src/domain/Tool.ts"
 import { CallEnforcement, type CallRequest } from "../../../src/generation/CallEnforcement.ts"
 import { syntaxes, syntaxNamed } from "../../../src/generation/tools/syntaxes.ts"
+import type { GrammarThread } from "../../../src/grammar/GrammarThread.ts"
 import { noReasoning } from "../../../src/prompt/Reasoning.ts"
 
-const enforcement = (name: string) => {
+const enforcement = (name: string, compile: GrammarThread["compile"] = () => Effect.die(new Error("small grammars need no thread"))) => {
   const syntax = syntaxNamed(name)
   if (syntax === undefined) throw new Error(`no syntax ${name}`)
   return new CallEnforcement({
@@ -21,7 +22,8 @@ const enforcement = (name: string) => {
       specialTexts: ["<tool_call>", "<think>", "</think>"],
       tokenId: () => 5,
       size: 10
-    }
+    },
+    thread: { compile }
   })
 }
 
@@ -36,7 +38,7 @@ const request = (changes: Partial<CallRequest> = {}): CallRequest => ({
   ...changes
 })
 
-const bytes = (own: CallEnforcement, changes: Partial<CallRequest>) => Result.getOrThrow(own.grammar(request(changes)))
+const bytes = (own: CallEnforcement, changes: Partial<CallRequest>) => Effect.runSync(own.grammar(request(changes)))
 
 describe("what holds calls to their form", () => {
   it("is a grammar wherever a mark shows that a call begins, and for what was promised", () => {
@@ -71,11 +73,13 @@ describe("what holds calls to their form", () => {
     const own = enforcement("arg-pairs")
     const unnameable: Tool = { name: "a b" }
     assert.isUndefined(bytes(own, { tools: [unnameable] }))
-    const forced = own.grammar(request({ tools: [unnameable], choice: { required: true, field: "tool_choice" } }))
+    const forced = Effect.runSync(
+      Effect.result(own.grammar(request({ tools: [unnameable], choice: { required: true, field: "tool_choice" } })))
+    )
     if (Result.isSuccess(forced)) throw new Error("not refused")
     assert.deepInclude(forced.failure, { _tag: "UnsupportedFeature", field: "tools.a b" })
     assert.isDefined(bytes(own, { tools: [impossible] }))
-    const strict = own.grammar(request({ tools: [tool, { ...impossible, strict: true }] }))
+    const strict = Effect.runSync(Effect.result(own.grammar(request({ tools: [tool, { ...impossible, strict: true }] }))))
     if (Result.isSuccess(strict)) throw new Error("not refused")
     assert.deepInclude(strict.failure, { _tag: "UnsupportedFeature", field: "tools.1.parameters.minProperties" })
   })

@@ -1,0 +1,120 @@
+import { Effect, type Scope } from "effect"
+import { basename, dirname, join } from "node:path"
+import { Worker } from "node:worker_threads"
+import { GrammarError, type Reason } from "./GrammarError.ts"
+
+/** Old-generation limit of the thread; a grammar that needs more ends the thread, not the process. */
+const heapMib = 512
+
+/** What the thread is started with: special tokens and their ids. */
+export interface GrammarThreadData {
+  readonly tokens: ReadonlyMap<string, number>
+}
+
+/** What it answers each message, the JSON of a `CallGrammarOptions` without `token`. */
+export type FromThread =
+  | { readonly bytes: Uint8Array }
+  | { readonly refused: { readonly reason: Reason; readonly message: string; readonly path: string } }
+
+/** Starts a thread whose protocol is that of `grammarThreadEntry.ts`. */
+export type StartThread = () => Worker
+
+interface Job {
+  readonly work: string
+  readonly tenant: string
+  readonly end: (outcome: Effect.Effect<Uint8Array, GrammarError>) => void
+}
+
+/** Compiles in another thread, one grammar at a time, the tenants in turns. The thread is started with the first and stays for the next ones. */
+export class GrammarThread {
+  readonly #start: StartThread
+  #waiting: Array<Job> = []
+  #active: Job | undefined
+  #thread: Worker | undefined
+  #lastTenant = ""
+  #closed = false
+
+  constructor(start: StartThread) {
+    this.#start = start
+  }
+
+  /** It ends with the scope. */
+  static readonly make = (start: StartThread): Effect.Effect<GrammarThread, never, Scope.Scope> =>
+    Effect.acquireRelease(Effect.sync(() => new GrammarThread(start)), (thread) => Effect.promise(() => thread.close()))
+
+  /** The bytes of a grammar. Fails with `TooLarge` too where the thread ends on it, which takes no other's work along. */
+  compile(work: string, tenant: string): Effect.Effect<Uint8Array, GrammarError> {
+    return Effect.callback((resume) => {
+      const job: Job = { work, tenant, end: resume }
+      this.#waiting.push(job)
+      this.#next()
+      // What has begun ends by its own budget, and its answer reaches nobody.
+      return Effect.sync(() => {
+        this.#waiting = this.#waiting.filter((other) => other !== job)
+      })
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#thread?.terminate()
+  }
+
+  #next(): void {
+    if (this.#closed || this.#active !== undefined) return
+    const other = this.#waiting.findIndex(({ tenant }) => tenant !== this.#lastTenant)
+    const [job] = this.#waiting.splice(Math.max(other, 0), 1)
+    if (job === undefined) {
+      this.#thread?.unref()
+      return
+    }
+    this.#active = job
+    this.#lastTenant = job.tenant
+    const thread = this.#thread ??= this.#listen(this.#start())
+    thread.ref()
+    thread.postMessage(job.work)
+  }
+
+  #end(outcome: Effect.Effect<Uint8Array, GrammarError>): void {
+    const job = this.#active
+    this.#active = undefined
+    job?.end(outcome)
+    this.#next()
+  }
+
+  #listen(thread: Worker): Worker {
+    thread.on("message", (message: FromThread) => {
+      this.#end("bytes" in message ? Effect.succeed(message.bytes) : Effect.fail(new GrammarError(message.refused)))
+    })
+    // An error ends the thread, which is told by `exit`.
+    thread.on("error", () => {})
+    thread.on("exit", () => {
+      this.#thread = undefined
+      this.#end(
+        Effect.fail(
+          new GrammarError({ reason: "TooLarge", message: "this cannot be enforced: the thread that compiles it ended", path: "" })
+        )
+      )
+    })
+    return thread
+  }
+}
+
+/** The thread for a model's special tokens. */
+export const startThread = (tokens: () => ReadonlyMap<string, number>): StartThread => () => {
+  const workerData: GrammarThreadData = { tokens: tokens() }
+  return new Worker(entryPath(), {
+    workerData,
+    name: "mashbox-grammars",
+    execArgv: [],
+    env: {},
+    resourceLimits: { maxOldGenerationSizeMb: heapMib }
+  })
+}
+
+/** The thread's program: a source beside a source, `dist/grammars.js` for a bundle (whose shared code lies in `dist/chunks`). */
+const entryPath = (): string => {
+  const folder = dirname(import.meta.filename)
+  if (import.meta.filename.endsWith(".ts")) return join(folder, "grammarThreadEntry.ts")
+  return join(basename(folder) === "chunks" ? dirname(folder) : folder, "grammars.js")
+}
