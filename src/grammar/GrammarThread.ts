@@ -72,7 +72,7 @@ export class GrammarThread {
     this.#lastTenant = job.tenant
     const thread = this.#thread ??= this.#listen(this.#start())
     thread.ref()
-    thread.postMessage(job.work)
+    thread.postMessage(job.work, [])
   }
 
   #end(outcome: Effect.Effect<Uint8Array, GrammarError>): void {
