@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import type { Tool } from "../../../src/domain/Tool.ts"
 import { CallEnforcement, type CallRequest } from "../../../src/generation/CallEnforcement.ts"
 import { syntaxes, syntaxNamed } from "../../../src/generation/tools/syntaxes.ts"
+import { GrammarError } from "../../../src/grammar/GrammarError.ts"
 import type { GrammarThread } from "../../../src/grammar/GrammarThread.ts"
 import { noReasoning } from "../../../src/prompt/Reasoning.ts"
 
@@ -82,5 +83,45 @@ describe("what holds calls to their form", () => {
     const strict = Effect.runSync(Effect.result(own.grammar(request({ tools: [tool, { ...impossible, strict: true }] }))))
     if (Result.isSuccess(strict)) throw new Error("not refused")
     assert.deepInclude(strict.failure, { _tag: "UnsupportedFeature", field: "tools.1.parameters.minProperties" })
+  })
+
+  it("asks the thread for what is heavy, once for the same tools, and nothing for what is too large", () => {
+    const works: Array<string> = []
+    const own = enforcement("hermes", (work, tenant) => {
+      works.push(`${tenant} ${work}`)
+      return Effect.succeed(Uint8Array.of(1, 2, 3))
+    })
+    const heavy: Tool = { name: "h", parameters: { type: "object", properties: { a: { type: "string", pattern: "a+" } } } }
+    for (let turn = 0; turn < 3; turn++) assert.deepStrictEqual(bytes(own, { tools: [tool, heavy] }), Uint8Array.of(1, 2, 3))
+    assert.strictEqual(works.length, 1)
+    assert.match(works[0] ?? "", /^local .*"pattern":"a\+"/)
+
+    const huge: Tool = { name: "huge", parameters: { const: "x".repeat(3_000_000) }, field: "tools.0.parameters" }
+    const refused = Effect.runSync(Effect.result(own.grammar(request({ tools: [{ ...huge, strict: true }] }))))
+    if (Result.isSuccess(refused)) throw new Error("not refused")
+    assert.deepInclude(refused.failure, { _tag: "InvalidRequest", field: "tools.0.parameters" })
+    const format = { _tag: "JsonSchema", schema: huge.parameters, field: "text.format.schema" } as const
+    const unanswerable = Effect.runSync(Effect.result(own.grammar(request({ tools: [], format }))))
+    if (Result.isSuccess(unanswerable)) throw new Error("not refused")
+    assert.deepInclude(unanswerable.failure, { _tag: "InvalidRequest", field: "text.format.schema" })
+    assert.strictEqual(works.length, 1)
+    // A tool of which nothing was promised is called with any arguments.
+    bytes(own, { tools: [huge] })
+    assert.notInclude(works.join(""), "xxx")
+  })
+
+  it("remembers too that output goes free, and refuses what the thread refuses, by its field", () => {
+    let asked = 0
+    const own = enforcement("hermes", () => {
+      asked++
+      return Effect.fail(new GrammarError({ reason: "TooLarge", message: "the thread ended", path: "" }))
+    })
+    const heavy: Tool = { name: "h", parameters: { type: "object", properties: { a: { type: "string", pattern: "a+" } } } }
+    for (let turn = 0; turn < 3; turn++) assert.isUndefined(bytes(own, { tools: [heavy] }))
+    assert.strictEqual(asked, 1)
+    const choice = { required: true, field: "tool_choice" }
+    const refused = Effect.runSync(Effect.result(own.grammar(request({ tools: [heavy], choice }))))
+    if (Result.isSuccess(refused)) throw new Error("not refused")
+    assert.deepInclude(refused.failure, { _tag: "InvalidRequest", field: "tool_choice", message: "tool_choice: the thread ended" })
   })
 })

@@ -63,13 +63,13 @@ describe("schemas made to hurt", () => {
     Effect.gen(function*() {
       const words = numbered(300, (index) => `${index} `)
       let refusals = 0
-      let over = false
+      const asked = { over: false }
       const server = yield* harness({
         script: {
           answer: ({ grammar }, index) => ({
             // Endless until everything was refused, then a known end.
             tokens: index > 0 || grammar !== undefined ? tokensOf("ok") : (function*() {
-              for (let at = 0; !over; at++) yield 97 + at % 26
+              for (let at = 0; !asked.over; at++) yield 97 + at % 26
               yield* tokensOf(words.join(""))
             })(),
             ...(index === 0 ? { interval: 1 } : {})
@@ -98,7 +98,7 @@ describe("schemas made to hurt", () => {
           refusals++
         }
       }
-      over = true
+      asked.over = true
       const all = events(yield* Fiber.join(streamed))
       assert.strictEqual(refusals, Object.keys(hostile).length * dialects.length)
       assert.strictEqual(all.at(-1), "[DONE]")
