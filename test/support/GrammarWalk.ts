@@ -143,7 +143,7 @@ export class GrammarWalk {
     let text = ""
     for (;;) {
       const ends = Regular.isNullable(state)
-      if (ends && (this.#isLong() || this.#next() < 0.15)) return text
+      if (ends && (this.#isLong() || this.#next() < 0.3)) return text
       const step = this.#step(state)
       if (step === undefined) {
         if (ends) return text

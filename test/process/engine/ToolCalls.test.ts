@@ -100,7 +100,7 @@ describe(isThere ? "calls of the bundled model" : "calls of the bundled model (n
                 calls++
                 if (choice?.finish_reason === "length") continue
                 const schema = schemas[call.function.name]
-                assert.isTrue(schema !== undefined && valid(schema, schema, JSON.parse(call.function.arguments)), label)
+                assert.isTrue(schema !== undefined && valid(schema, JSON.parse(call.function.arguments)), label)
               }
               if (index === 1) assert.strictEqual(own[0]?.function.name, "get_weather", label)
               const streamed = checkChatStream(yield* Effect.promise(() => send({ ...body, stream: true }))).choices[0]

@@ -39,7 +39,6 @@ const cases: ReadonlyArray<readonly [name: string, schema: Schema, accepted: Rea
   ["only a minimum", { type: "integer", minimum: 18 }, ["18", "19", "20", "99", "100", "12345"], ["17", "1", "0", "-18"]],
   ["only a maximum", { type: "integer", maximum: -3 }, ["-3", "-4", "-10", "-999"], ["-2", "0", "3"]],
   ["exclusive bounds", { type: "integer", exclusiveMinimum: 0, exclusiveMaximum: 10 }, ["1", "9"], ["0", "10", "-1"]],
-  ["exclusive bounds of draft 4", { type: "integer", minimum: 0, exclusiveMinimum: true, maximum: 5 }, ["1", "5"], ["0", "6"]],
   ["fractional bounds of integers", { type: "integer", minimum: 0.5, maximum: 2.5 }, ["1", "2"], ["0", "3"]],
   ["safe integers", { type: "integer", minimum: -9007199254740991, maximum: 9007199254740991 }, [
     "9007199254740991",
@@ -335,12 +334,18 @@ describe("JSON Schema", () => {
     it(name, () => {
       const grammar = matcher(schema)
       for (const text of accepted) {
-        assert.isTrue(valid(schema, schema, JSON.parse(text)), `the case itself is wrong: ${text}`)
+        assert.isTrue(valid(schema, JSON.parse(text)), `the case itself is wrong: ${text}`)
         assert.isTrue(grammar.matches(text), text)
       }
       for (const text of refused) assert.isFalse(grammar.matches(text), text)
     })
   }
+
+  // ajv knows no draft 4.
+  it("exclusive bounds of draft 4", () => {
+    const grammar = matcher({ type: "integer", minimum: 0, exclusiveMinimum: true, maximum: 5 })
+    assert.deepStrictEqual(["0", "1", "5", "6"].filter((text) => grammar.matches(text)), ["1", "5"])
+  })
 
   const formats: ReadonlyArray<readonly [format: string, accepted: ReadonlyArray<string>, refused: ReadonlyArray<string>]> = [
     ["date", ["2024-02-29", "2000-02-29", "2023-12-31", "0000-02-29", "1999-04-30"], [

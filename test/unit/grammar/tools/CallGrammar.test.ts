@@ -31,7 +31,7 @@ const isArguments = (value: unknown): value is Call["arguments"] => typeof value
 const isCall = (name: string, args: unknown): boolean => {
   const tool = [...tools, ...openTools].find((own) => own.name === name)
   const schema = (tool?.parameters ?? { type: "object" }) as Schema
-  return tool !== undefined && valid(schema, schema, args)
+  return tool !== undefined && valid(schema, args)
 }
 
 describe("grammars of calls", () => {
