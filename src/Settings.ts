@@ -34,6 +34,8 @@ export interface SettingsValue {
   readonly websocket: boolean
   /** Output that says the same over and over for so many tokens ends; 0: never. */
   readonly stopRepetition: number
+  /** Whether all of a tool call but the values of its arguments is drawn as at temperature 0. */
+  readonly greedyToolSyntax: boolean
 }
 
 /** What holds where nothing is said. */
@@ -53,7 +55,8 @@ export const defaults: Omit<SettingsValue, "model"> = {
   sampling: "greedy",
   models: undefined,
   websocket: false,
-  stopRepetition: 2048
+  stopRepetition: 2048,
+  greedyToolSyntax: false
 }
 
 /** A setting that cannot be used; `setting` is its name as a flag, without the dashes. */
@@ -109,7 +112,8 @@ export const fields = {
   sampling: Schema.Literals(["greedy", "model"]),
   models: Schema.NonEmptyString,
   websocket: toggle,
-  "stop-repetition": intBetween(0, 2 ** 24)
+  "stop-repetition": intBetween(0, 2 ** 24),
+  "greedy-tool-syntax": toggle
 } as const
 
 export type Name = keyof typeof fields
@@ -163,7 +167,8 @@ export const resolve = Effect.fnUntraced(function*(sources: {
     sampling: (yield* read("sampling", provider)) ?? defaults.sampling,
     models: yield* read("models", provider),
     websocket: (yield* read("websocket", provider)) ?? defaults.websocket,
-    stopRepetition: (yield* read("stop-repetition", provider)) ?? defaults.stopRepetition
+    stopRepetition: (yield* read("stop-repetition", provider)) ?? defaults.stopRepetition,
+    greedyToolSyntax: (yield* read("greedy-tool-syntax", provider)) ?? defaults.greedyToolSyntax
   }
   return value
 })

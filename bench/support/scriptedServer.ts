@@ -72,7 +72,8 @@ const program = Effect.gen(function*() {
       sampling: "greedy",
       models: undefined,
       websocket: true,
-      stopRepetition: 2048
+      stopRepetition: 2048,
+      greedyToolSyntax: false
     }))
   )
   const context = yield* Layer.build(

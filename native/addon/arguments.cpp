@@ -179,6 +179,7 @@ sched::Request readRequest(const Napi::Value& request, const RequestLimits& limi
     .limit = fields.has("limit") ? std::optional(readLimit(fields.get("limit"))) : std::nullopt,
     .grammar = fields.has("grammar") ? fields.bytes("grammar") : std::vector<std::byte>(),
     .jumpAhead = !fields.has("jumpAhead") || fields.boolean("jumpAhead"),
+    .greedySyntax = fields.has("greedySyntax") && fields.boolean("greedySyntax"),
   };
 }
 

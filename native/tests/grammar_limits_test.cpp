@@ -152,7 +152,7 @@ const Test hostile{"grammar: bytes that are no grammar get an error that names t
     IrWriter ir;
     ir.define("tree", ir.choice({ir.text("x"), ir.sequence({ir.text("("), ir.rule("tree"), ir.text(")")})}));
     ir.define("other", ir.complement(ir.rule("tree")));
-    names(message(ir.finish("other")), "rule \"other\": `and`, `not` and `lexeme` take no recursive rules");
+    names(message(ir.finish("other")), "rule \"other\": `and`, `not`, `lexeme` and `content` take no recursive rules");
   }
   {
     IrWriter ir;

@@ -152,6 +152,44 @@ const Test rollback{"grammar: taking back tokens is as if they had not been", []
   }
 }};
 
+/// A digit for every byte of `text` and one for its end: 1 where syntax comes next.
+std::string syntaxOf(const std::string& ir, const std::string& text) {
+  Matcher matcher(compile(ir, byteVocabulary({})));
+  std::string result(1, matcher.syntactic() ? '1' : '0');
+  for (const char byte : text) {
+    check(matcher.accept(static_cast<uint8_t>(byte)), text + " at " + std::to_string(result.size()));
+    result.push_back(matcher.syntactic() ? '1' : '0');
+  }
+  return result;
+}
+
+const Test syntax{"grammar: syntax is where neither content nor free text can come next, and the output cannot end", [] {
+  const auto letters = [](IrWriter& ir) { return ir.repeat(ir.set({{'a', 'z'}}), 1, 4); };
+  {
+    IrWriter ir;
+    const auto string = ir.content(ir.sequence({ir.text("\""), letters(ir), ir.text("\"")}));
+    const auto digits = ir.content(ir.repeat(ir.set({{'0', '9'}}), 2, 2));
+    ir.define("value", ir.choice({string, digits, ir.sequence({ir.text("["), ir.rule("value"), ir.text("]")})}));
+    const auto pair = [&](const char* key) { return ir.sequence({ir.text(key), ir.rule("value")}); };
+    const auto members = ir.permutation({{pair("\"k\":"), true}, {pair("\"n\":")}}, ir.text(","));
+    ir.define("root", ir.sequence({ir.free({{"<c>", {}}}), ir.text("{"), members, ir.text("}")}));
+    const std::string grammar = ir.finish("root");
+    // What may be nested is content or a bracket: the model's to choose.
+    check(syntaxOf(grammar, "hi<c>{\"k\":\"ab\",\"n\":42}") == "00000" "11111" "0000" "11111" "00" "1" "0", syntaxOf(grammar, "hi<c>{\"k\":\"ab\",\"n\":42}"));
+    check(syntaxOf(grammar, "<c>{\"n\":[42],\"k\":42}") == "000" "11111" "000" "111111" "00" "1" "0", syntaxOf(grammar, "<c>{\"n\":[42],\"k\":42}"));
+  }
+  {
+    IrWriter ir;
+    const auto value = ir.content(letters(ir));
+    const std::string grammar = ir.only(ir.sequence({ir.text("k="), value, ir.repeat(ir.sequence({ir.text(";k="), value}), 0, 2)}));
+    check(syntaxOf(grammar, "k=ab;k=abcd;k=c") == "11" "000" "11" "0000" "0" "11" "00", syntaxOf(grammar, "k=ab;k=abcd;k=c"));
+  }
+  {
+    IrWriter ir;
+    check(syntaxOf(ir.only(ir.lexeme(ir.sequence({ir.content(letters(ir)), ir.text("!")}))), "ab!") == "1110", "inside a lexeme content is as its item");
+  }
+}};
+
 const Test forced{"grammar: what must come is known, and cut into tokens up to where the model has a choice", [] {
   const auto vocabulary = byteVocabulary({"{\"", "name", "\":", " \"", " \"x", "true", "\"}"});
   IrWriter ir;

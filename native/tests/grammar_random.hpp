@@ -51,7 +51,7 @@ inline IrWriter::Node randomRegular(IrWriter& ir, Random& random, uint32_t size)
     }
     case 6: return ir.both(many());
     case 7: return ir.complement(child(2));
-    case 8: return ir.lexeme(child(2));
+    case 8: return below(random, 2) == 0 ? ir.lexeme(child(2)) : ir.content(child(2));
     case 9: return ir.free({{"b", {}}, {"aé", {}}}, below(random, 2) == 0 ? std::vector<std::string>{"\""} : std::vector<std::string>{});
     default: {
       std::vector<IrWriter::Item> items;

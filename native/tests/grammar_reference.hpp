@@ -94,6 +94,7 @@ private:
   }
 
   Ends find(const grammar::ir::Lexeme& n, size_t at) { return ends(n.item, at); }
+  Ends find(const grammar::ir::Content& n, size_t at) { return ends(n.item, at); }
 
   Ends find(const grammar::ir::Permutation& n, size_t at) {
     Ends all;

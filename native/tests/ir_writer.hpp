@@ -55,6 +55,7 @@ public:
     return done();
   }
   Node token(const std::vector<uint32_t>& ids) { return start(12).numbers(ids).done(); }
+  Node content(Node item) { return start(13).number(item).done(); }
   Node raw(const std::string& bytes) {
     nodes_ += bytes;
     return done();

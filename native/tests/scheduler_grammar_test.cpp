@@ -132,6 +132,40 @@ const Test probabilities{"scheduler: log probabilities are those of the tokens t
   }
 }};
 
+const Test greedy{"scheduler: syntax is drawn greedily on request, content as the sampling says", [] {
+  IrWriter ir;
+  const auto digit = ir.content(ir.set({{'0', '9'}}));
+  const std::string grammar = ir.only(ir.repeat(ir.sequence({digit, ir.set({{'a', 'h'}})}), 8, 8));
+  const auto run = [&](uint32_t id, bool greedySyntax, float temperature) {
+    Request r = constrained(id, 10, 40, grammar, temperature);
+    r.sampling.topP = 1;
+    r.sampling.seed = id;
+    r.greedySyntax = greedySyntax;
+    r.topLogprobs = 1;
+    auto outcome = alone(std::move(r), withTexts);
+    checkWithin(outcome, grammar);
+    check(outcome.tokens.size() == 16, textOf(outcome.tokens));
+    return outcome;
+  };
+  /// Of the drawn tokens at odd or even places, those that are not the likeliest.
+  const auto unlikely = [](const Outcome& outcome, size_t first) {
+    int count = 0;
+    for (size_t i = first; i < outcome.tokens.size(); i += 2) count += outcome.logprobs[i].top.front().token != outcome.tokens[i];
+    return count;
+  };
+  int content = 0, drawn = 0;
+  for (uint32_t id = 1; id <= 8; ++id) {
+    const auto held = run(id, true, 2), free = run(id, false, 2);
+    check(unlikely(held, 1) == 0, "syntax of " + textOf(held.tokens));
+    content += unlikely(held, 0);
+    drawn += unlikely(free, 1);
+    check(held.tokens.front() == free.tokens.front(), "the first content is the seed's");
+    check(run(id, true, 2).tokens == held.tokens, "the seed holds");
+    check(run(id, true, 0).tokens == run(id, false, 0).tokens, "at temperature 0 it makes no difference");
+  }
+  check(content > 0 && drawn > 0, std::to_string(content) + " and " + std::to_string(drawn) + " are not the likeliest");
+}};
+
 const Test minimum{"scheduler: a minimum of tokens does not break the grammar", [] {
   IrWriter ir;
   const std::string abc = ir.only(ir.text("abc"));

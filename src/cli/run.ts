@@ -68,6 +68,12 @@ const flags = {
     Flag.withDescription("Tokens after which output that says the same over and over ends (2048); 0: never"),
     Flag.optional
   ),
+  "greedy-tool-syntax": Flag.Boolean("greedy-tool-syntax").pipe(
+    Flag.withDescription(
+      "Draw names, keys and punctuation of tool calls as at temperature 0 (off); values of arguments keep the request's sampling"
+    ),
+    Flag.optional
+  ),
   websocket: Flag.Boolean("websocket").pipe(
     Flag.withDescription("Serve Responses over WebSocket as well (off): GET /v1/responses with an upgrade, as Codex asks for it"),
     Flag.optional

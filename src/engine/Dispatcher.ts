@@ -143,7 +143,7 @@ export class Dispatcher implements RequestHandler {
 
 const toSubmit = (
   id: number,
-  { grammar, limit, maxTokens, minTokens, sampling, stopTokens, tokens, topLogprobs }: EngineRequest
+  { grammar, greedySyntax, limit, maxTokens, minTokens, sampling, stopTokens, tokens, topLogprobs }: EngineRequest
 ): NativeSubmit => ({
   id,
   tokens,
@@ -153,6 +153,7 @@ const toSubmit = (
   ...(topLogprobs === undefined ? {} : { topLogprobs }),
   ...(limit === undefined ? {} : { limit }),
   ...(grammar === undefined ? {} : { grammar }),
+  ...(greedySyntax === true ? { greedySyntax } : {}),
   temperature: sampling.temperature,
   topK: sampling.topK,
   topP: sampling.topP,

@@ -17,6 +17,8 @@ export interface EngineRequest {
   readonly limit?: PassageLimit
   /** The IR (src/grammar) that the output keeps to; absent: none. */
   readonly grammar?: Uint8Array
+  /** What is neither content nor free text in the grammar is drawn as at temperature 0. Default false. */
+  readonly greedySyntax?: boolean
   readonly sampling: Sampling
 }
 

@@ -70,6 +70,8 @@ export interface NativeSubmit {
   readonly grammar?: Uint8Array
   /** What the grammar leaves no choice about is not drawn, unless log probabilities are asked for. Default true. */
   readonly jumpAhead?: boolean
+  /** What is neither content nor free text in the grammar is drawn as at temperature 0. Default false. */
+  readonly greedySyntax?: boolean
   readonly temperature: number
   readonly topK: number
   readonly topP: number

@@ -33,6 +33,8 @@ export interface CallModel {
   readonly tokenizer: Tokenizer["Service"]
   /** Compiles what is too much for the event loop. */
   readonly thread: Pick<GrammarThread, "compile">
+  /** The syntax of calls is to be drawn greedily. */
+  readonly greedySyntax?: boolean
 }
 
 /** Special tokens of a vocabulary with their ids, which mark calls and reasoning. */
@@ -159,6 +161,8 @@ export class CallEnforcement {
       })),
       required: choice?.required ?? false,
       ...(format === undefined ? {} : { format }),
+      // An answer in a format is no call, and marks nothing.
+      ...(this.model.greedySyntax === true && format === undefined ? { marksContent: true } : {}),
       parallel: parallel && choice?.once !== true,
       ...(before === undefined || syntax.syntax.marksReasoning === true ? {} : { reasoning: before }),
       token: (text) => this.specials.has(text) ? tokenizer.tokenId(text) : undefined

@@ -74,7 +74,13 @@ export class Generation extends Context.Service<Generation, {
         const syntax = (model.toolSyntax === undefined ? undefined : syntaxNamed(model.toolSyntax)) ?? shown.syntax
 
         const thread = yield* GrammarThread.make(startThread(() => specialTokens(tokenizer)))
-        const enforcement = new CallEnforcement({ syntax: { ...shown, syntax }, format: template.reasoning, tokenizer, thread })
+        const enforcement = new CallEnforcement({
+          syntax: { ...shown, syntax },
+          format: template.reasoning,
+          tokenizer,
+          thread,
+          greedySyntax: settings.greedyToolSyntax
+        })
         const limits = yield* ReasoningLimits.make(template, tokenizer, syntax)
         const markers = new Set([...syntax.markers, ...(template.reasoning ?? usualReasoning).tags.flat()])
         const prompts = Prompts.make(template, tokenizer, yield* Effect.serviceOption(LongPrompts))
@@ -144,7 +150,7 @@ export class Generation extends Context.Service<Generation, {
             ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
             ...(options.topLogprobs === undefined ? {} : { topLogprobs: options.topLogprobs }),
             ...(limit === undefined ? {} : { limit }),
-            ...(grammar === undefined ? {} : { grammar }),
+            ...(grammar === undefined ? {} : { grammar, greedySyntax: settings.greedyToolSyntax && format === undefined }),
             sampling: choice === 0
               ? request.sampling
               : { ...request.sampling, seed: (request.sampling.seed + choice) % (Number.MAX_SAFE_INTEGER + 1) }
@@ -181,7 +187,7 @@ export class Generation extends Context.Service<Generation, {
 
           // Calls that nobody was promised may also go unheld, where holding them would cost the engine too much.
           const unheld = (choice: number, sink: OutputSink) => (error: EngineError) => {
-            const { grammar, ...free } = engineRequest(choice)
+            const { grammar, greedySyntax: _, ...free } = engineRequest(choice)
             if (grammar === undefined || (error.code !== "too_complex" && error.subject !== "grammar")) return Effect.fail(error)
             if (format !== undefined) return Effect.fail(inField(error, format.field))
             return !isPromised(offered, request.toolChoice) && sink.reset() ? attemptWith(free, sink) : Effect.fail(error)

@@ -122,6 +122,7 @@ class Productive {
       case "rule":
         return this.#rules.has(node.name)
       case "lexeme":
+      case "content":
         return this.derives(node.item)
       case "permutation": {
         if (node.items.some((item) => item.required === true && !this.derives(item.node))) return false
@@ -162,6 +163,10 @@ class Pruner {
       case "repeat": {
         const item = this.prune(node.item)
         return item === node.item ? node : item === undefined ? Ir.text("") : { ...node, item }
+      }
+      case "content": {
+        const item = this.prune(node.item)
+        return item === node.item || item === undefined ? node : { ...node, item }
       }
       case "permutation": {
         const items = node.items.flatMap((item) => {

@@ -30,6 +30,8 @@ export type Node =
   | { readonly kind: "not"; readonly item: Node }
   /** The same texts as its item, which is regular: a hint that this is one unit, whose automaton and masks are shared by all its places. */
   | { readonly kind: "lexeme"; readonly item: Node }
+  /** A lexeme that is content: what is not, is syntax, and may be drawn greedily. Inside `and`, `not` and lexemes it is as its item. */
+  | { readonly kind: "content"; readonly item: Node }
   | Permutation
   | Free
   /** One whole token, by id; the only way to match a control token, which has no text. */
@@ -70,6 +72,17 @@ export const sequence = (...items: ReadonlyArray<Node>): Node => ({ kind: "seque
 export const choice = (...items: ReadonlyArray<Node>): Node => ({ kind: "choice", items })
 export const repeat = (item: Node, min = 0, max: number | null = null): Node => ({ kind: "repeat", item, min, max })
 export const optional = (item: Node): Node => repeat(item, 0, 1)
+/** Marks a node that has no rules which lead back to themselves as content, but for the tokens in it. */
+export const content = (node: Node): Node => {
+  if (node.kind === "token") return node
+  return (node.kind === "sequence" || node.kind === "choice") && holdsTokens(node)
+    ? { ...node, items: node.items.map(content) }
+    : { kind: "content", item: node }
+}
+
+const holdsTokens = (node: Node): boolean =>
+  node.kind === "token" || ((node.kind === "sequence" || node.kind === "choice") && node.items.some(holdsTokens))
+
 export const rule = (name: string): Node => ({ kind: "rule", name })
 
 /** The nodes that a node is made of. */
@@ -82,6 +95,7 @@ export const childrenOf = (node: Node): ReadonlyArray<Node> => {
     case "repeat":
     case "not":
     case "lexeme":
+    case "content":
       return [node.item]
     case "permutation":
       return [node.separator, ...node.items.map((item) => item.node)]

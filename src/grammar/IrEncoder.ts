@@ -15,7 +15,8 @@ const Kind = {
   lexeme: 9,
   permutation: 10,
   free: 11,
-  token: 12
+  token: 12,
+  content: 13
 } as const
 
 class GrammarEncoder {
@@ -99,6 +100,7 @@ class GrammarEncoder {
         return out.count(this.name(node.name))
       case "not":
       case "lexeme":
+      case "content":
         return out.count(this.index(node.item))
       case "permutation": {
         out.byte(node.ordered === true ? 1 : 0)

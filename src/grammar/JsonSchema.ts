@@ -16,6 +16,8 @@ export interface JsonSchemaOptions {
   readonly order?: "schema" | "free"
   /** Objects whose schema names properties and says nothing of others have no others. Every output still satisfies the schema. */
   readonly closed?: boolean
+  /** Strings, numbers and listed values are marked as content; names of properties and what stands around them is not. */
+  readonly marksContent?: boolean
 }
 
 /**

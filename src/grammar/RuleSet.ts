@@ -112,6 +112,7 @@ const isNullable = (node: Ir.Node, rules: ReadonlySet<string>): boolean => {
     case "rule":
       return rules.has(node.name)
     case "lexeme":
+    case "content":
       return isNullable(node.item, rules)
     default:
       return false
@@ -128,6 +129,7 @@ const firstRules = (node: Ir.Node, nullable: ReadonlySet<string>): ReadonlyArray
       return node.items.flatMap((item) => firstRules(item, nullable))
     case "repeat":
     case "lexeme":
+    case "content":
       return firstRules(node.item, nullable)
     case "rule":
       return [node.name]

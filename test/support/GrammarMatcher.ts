@@ -73,6 +73,7 @@ export class GrammarMatcher {
         return new Set(this.#from(start).filter((place) => !inside.has(place)))
       }
       case "lexeme":
+      case "content":
         return this.#ends(node.item, start)
       case "permutation":
         return this.#permutation(node, start)

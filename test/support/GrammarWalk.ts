@@ -107,6 +107,7 @@ export class GrammarWalk {
       case "not":
         return this.#regular(this.toRegular(node))
       case "lexeme":
+      case "content":
         return this.#walk(node.item)
       case "free":
         return this.#emit(this.#free(node))
@@ -223,6 +224,7 @@ export class GrammarWalk {
       case "not":
         return Regular.not(this.toRegular(node.item))
       case "lexeme":
+      case "content":
         return this.toRegular(node.item)
       default:
         throw new Error(`${node.kind} is not regular`)

@@ -25,7 +25,8 @@ describe("Settings.resolve", () => {
         sampling: "greedy",
         models: undefined,
         websocket: false,
-        stopRepetition: 2048
+        stopRepetition: 2048,
+        greedyToolSyntax: false
       })
     }))
 
@@ -91,6 +92,21 @@ describe("Settings.resolve", () => {
       }
       assert.deepInclude(yield* failure({ environment: { MASHBOX_WEBSOCKET: "maybe" } }), { setting: "websocket" })
       assert.deepInclude(yield* failure({ file: { websocket: 2 } }), { setting: "websocket" })
+    }))
+
+  it.effect("takes the syntax of calls to be greedy from every source, and off where none says so", () =>
+    Effect.gen(function*() {
+      for (
+        const [given, on] of [
+          [{}, false],
+          [{ flags: { "greedy-tool-syntax": true } }, true],
+          [{ environment: { MASHBOX_GREEDY_TOOL_SYNTAX: "on" } }, true],
+          [{ file: { "greedy-tool-syntax": true } }, true],
+          [{ environment: { MASHBOX_GREEDY_TOOL_SYNTAX: "off" }, file: { "greedy-tool-syntax": true } }, false]
+        ] as const
+      ) {
+        assert.strictEqual((yield* Settings.resolve({ ...sources, ...given })).greedyToolSyntax, on, JSON.stringify(given))
+      }
     }))
 
   it.effect("names a setting of the file that it does not know", () =>

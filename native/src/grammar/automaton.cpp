@@ -135,6 +135,18 @@ void Automaton::derive(Term term, Row& out) {
       }
       return;
     }
+    case Op::Content: {
+      derive(node.a, out);
+      Term last = Nothing, content = Nothing;
+      for (Term& next : out) {
+        if (next != last) {
+          last = next;
+          content = terms_.content(next);
+        }
+        next = content;
+      }
+      return;
+    }
     case Op::Items: deriveItems(term, out); break;
     case Op::Free: return deriveFree(term, out);
   }
@@ -352,6 +364,7 @@ Term Automaton::trim(Term term) {
       break;
     }
     case Op::Repeat: result = terms_.repeat(trim(node.a), node.b, node.c); break;
+    case Op::Content: result = terms_.content(trim(node.a)); break;
     default: break;
   }
   at(trimmed_, term);

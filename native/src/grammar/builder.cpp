@@ -67,9 +67,10 @@ private:
       const auto items = ir::children(n);
       return std::all_of(items.begin(), items.end(), [&](NodeIndex item) { return structure_.regular[item]; });
     };
-    const bool logic = std::holds_alternative<ir::And>(n) || std::holds_alternative<ir::Not>(n) || std::holds_alternative<ir::Lexeme>(n);
+    const bool logic = std::holds_alternative<ir::And>(n) || std::holds_alternative<ir::Not>(n) || std::holds_alternative<ir::Lexeme>(n) ||
+      std::holds_alternative<ir::Content>(n);
     if (logic && !allRegular())
-      return nodeError(ErrorKind::Unsupported, node, "`and`, `not` and `lexeme` take no recursive rules and no tokens");
+      return nodeError(ErrorKind::Unsupported, node, "`and`, `not`, `lexeme` and `content` take no recursive rules and no tokens");
     if (const auto* permutation = std::get_if<ir::Permutation>(&n); permutation != nullptr && !permutation->ordered && permutation->items.size() > MostUnordered)
       return nodeError(ErrorKind::TooComplex, node, "it has more than " + std::to_string(MostUnordered) + " items in any order");
     if (const auto* free = std::get_if<ir::Free>(&n)) {
@@ -157,6 +158,7 @@ private:
       [&](const ir::And& n) { return std::all_of(n.items.begin(), n.items.end(), nullable); },
       [&](const ir::Not& n) { return !nullable(n.item); },
       [&](const ir::Lexeme& n) { return nullable(n.item); },
+      [&](const ir::Content& n) { return nullable(n.item); },
       [](const ir::Permutation& n) {
         return n.min == 0 && std::none_of(n.items.begin(), n.items.end(), [](const auto& item) { return item.required; });
       },
@@ -195,7 +197,8 @@ private:
     if (leaves_[node] != Unbuilt) return leaves_[node];
     return std::visit(Overloaded{
       [&](const ir::RuleRef& n) { return reference(n.rule); },
-      [&](const ir::Lexeme& n) { return lexeme(n); },
+      [&](const ir::Lexeme& n) { return lexeme(n.item, regular(n.item)); },
+      [&](const ir::Content& n) { return lexeme(n.item, terms_.content(regular(n.item))); },
       [&](const ir::And&) { return regular(node); },
       [&](const ir::Not&) { return regular(node); },
       [&](const auto& n) { return combine(n, [&](NodeIndex item) { return termOf_[item]; }); },
@@ -208,9 +211,9 @@ private:
     return productive_[body] ? terms_.call(rule, nullable_[body]) : Nothing;
   }
 
-  Term lexeme(const ir::Lexeme& n) {
-    const Term body = automaton_.trim(regular(n.item));
-    if (body == Nothing || structure_.size[n.item] <= SmallLexeme) return body;
+  Term lexeme(NodeIndex item, Term language) {
+    const Term body = automaton_.trim(language);
+    if (body == Nothing || structure_.size[item] <= SmallLexeme) return body;
     const auto [place, added] = lexemes_.try_emplace(body, static_cast<uint32_t>(rules_.bodies.size()));
     if (added) rules_.bodies.push_back(body);
     return terms_.call(place->second, terms_[body].nullable);
@@ -244,6 +247,7 @@ private:
       },
       [&](const ir::Not& n) { return terms_.both({anyText_, terms_.complement(term(n.item))}); },
       [&](const ir::Lexeme& n) { return term(n.item); },
+      [&](const ir::Content& n) { return term(n.item); },
       [&](const auto& n) { return combine(n, term); },
     }, grammar_.nodes[node]);
   }

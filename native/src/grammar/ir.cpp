@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t LargestCodePoint = 0x10ffff;
 
-const char* const kindNames[] = {"?", "text", "class", "sequence", "choice", "repeat", "rule", "and", "not", "lexeme", "permutation", "free", "token"};
+const char* const kindNames[] = {"?", "text", "class", "sequence", "choice", "repeat", "rule", "and", "not", "lexeme", "permutation", "free", "token", "content"};
 
 Error invalid(std::string message) { return {ErrorKind::Invalid, "grammar: " + std::move(message), "grammar"}; }
 
@@ -140,6 +140,7 @@ private:
         if (node.ids.empty()) fault("it has no ids");
         return node;
       }
+      case 13: return Content{readChild()};
       default: return std::nullopt;
     }
   }
@@ -279,6 +280,7 @@ std::vector<NodeIndex> children(const Node& node) {
   if (const auto* n = std::get_if<Repeat>(&node)) return {n->item};
   if (const auto* n = std::get_if<Not>(&node)) return {n->item};
   if (const auto* n = std::get_if<Lexeme>(&node)) return {n->item};
+  if (const auto* n = std::get_if<Content>(&node)) return {n->item};
   std::vector<NodeIndex> result;
   if (const auto* n = std::get_if<Permutation>(&node)) {
     result.push_back(n->separator);

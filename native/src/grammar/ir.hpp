@@ -46,6 +46,9 @@ struct Not {
 struct Lexeme {
   NodeIndex item;
 };
+struct Content {
+  NodeIndex item;
+};
 struct Permutation {
   struct Item {
     NodeIndex node;
@@ -65,7 +68,7 @@ struct Token {
   std::vector<int32_t> ids;
 };
 
-using Node = std::variant<Text, Class, Sequence, Choice, Repeat, RuleRef, And, Not, Lexeme, Permutation, Free, Token>;
+using Node = std::variant<Text, Class, Sequence, Choice, Repeat, RuleRef, And, Not, Lexeme, Permutation, Free, Token, Content>;
 
 struct Rule {
   std::string name;

@@ -163,6 +163,7 @@ void Masks::store(Entry& entry) {
 Term Masks::saturated(Term term) {
   const uint32_t longest = vocabulary_.longestToken();
   const TermNode node = terms_[term];
+  if (node.op == Op::Content) return terms_.content(saturated(node.a));
   if (node.logic || (node.op != Op::Repeat && node.op != Op::Sequence && node.op != Op::Choice)) return term;
   if (term >= saturated_.size()) saturated_.resize(std::max<size_t>(term + 1, 2 * saturated_.size()), UINT32_MAX);
   if (saturated_[term] != UINT32_MAX) return saturated_[term];

@@ -49,6 +49,15 @@ bool Matcher::accepting() const {
   return std::find(now.begin(), now.end(), Thread{Epsilon, Bottom}) != now.end();
 }
 
+bool Matcher::syntactic() const {
+  if (accepting()) return false;
+  auto& engine = *grammar_->engine_;
+  const std::lock_guard lock(engine.mutex);
+  engine.budget.start(engine.limits.maskTime);
+  const auto now = threads();
+  return std::none_of(now.begin(), now.end(), [&](const Thread& thread) { return engine.pushdown.leadsToContent(thread.state); });
+}
+
 Result<void> Matcher::mask(std::span<uint64_t> mask) {
   auto& engine = *grammar_->engine_;
   const std::lock_guard lock(engine.mutex);

@@ -29,6 +29,8 @@ public:
   size_t length() const { return ends_.size() - 1; } ///< tokens accepted
   /// The output may end here.
   bool accepting() const;
+  /// The output may not end here, and what comes next is neither content nor free text.
+  bool syntactic() const;
 
   /// Sets the bits of exactly the tokens that `accept` would take; `mask` has `maskWords()` words. The error, which stays, is TooComplex:
   /// the grammar has used up its memory.

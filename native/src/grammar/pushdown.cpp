@@ -72,6 +72,48 @@ const ByteSet& Pushdown::beginnings(Term state) {
   return beginnings_.back();
 }
 
+bool Pushdown::leadsToContent(Term state) {
+  if (state >= contentAt_.size()) contentAt_.resize(std::max<size_t>(state + 1, 2 * contentAt_.size()), 0);
+  if (contentAt_[state] != 0) return contentAt_[state] == 1;
+  bool found = beginsWithContent(state);
+  for (const Symbol& symbol : automaton_.symbols(state))
+    found = found || (symbol.kind == Symbol::Kind::Call && leadsToContent(bodies_[symbol.index]));
+  contentAt_[state] = found ? 1 : 2;
+  return found;
+}
+
+/// Calls are not followed.
+bool Pushdown::beginsWithContent(Term term) {
+  for (;;) {
+    const TermNode node = terms_[term];
+    switch (node.op) {
+      case Op::Content:
+      case Op::Free: return true;
+      case Op::Sequence:
+        if (beginsWithContent(node.a)) return true;
+        if (!terms_[node.a].nullable) return false;
+        term = node.b;
+        break;
+      case Op::Choice: {
+        const auto items = terms_.children(term);
+        return std::any_of(items.begin(), items.end(), [&](Term item) { return beginsWithContent(item); });
+      }
+      case Op::Repeat: term = node.a; break;
+      case Op::Items: {
+        PermutationTable& permutations = terms_.permutations();
+        const Permutation& permutation = permutations[node.a];
+        if (node.c == 0 && permutations.begun(node.a, node.b)) {
+          if (beginsWithContent(permutation.separator)) return true;
+          if (!terms_[permutation.separator].nullable) return false;
+        }
+        const auto next = permutations.next(node.a, node.b);
+        return std::any_of(next.begin(), next.end(), [&](uint32_t item) { return beginsWithContent(permutation.items[item].term); });
+      }
+      default: return false;
+    }
+  }
+}
+
 void Pushdown::close(std::vector<Thread>& threads, uint32_t byteClass, Frames& frames) {
   for (size_t i = 0; i < threads.size() && !budget_.exceeded(); ++i) {
     const auto [state, frame] = threads[i];

@@ -60,10 +60,13 @@ public:
 
   /// The classes of bytes that a state or the rules that it may call can begin with; valid until the next call.
   const ByteSet& beginnings(Term state);
+  /// Whether content or free text can come next in a state or the rules that it may call.
+  bool leadsToContent(Term state);
 
 private:
   /// Adds the threads inside the rules that `threads` may call, those with a byte of the class only where one is given.
   void close(std::vector<Thread>& threads, uint32_t byteClass, Frames& frames);
+  bool beginsWithContent(Term term);
   static constexpr uint32_t AnyClass = UINT32_MAX;
 
   TermTable& terms_;
@@ -73,6 +76,7 @@ private:
   Budget& budget_;
   std::vector<uint32_t> beginningsAt_; ///< per term: its place below, or UINT32_MAX
   std::vector<ByteSet> beginnings_;
+  std::vector<uint8_t> contentAt_; ///< per term: 0 unknown, 1 content can come next, 2 it cannot
   std::vector<Thread> closed_;
 };
 

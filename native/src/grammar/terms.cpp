@@ -299,6 +299,13 @@ Term TermTable::repeat(Term item, uint32_t min, uint32_t max) {
                  .shortest = multiplySaturated(node.shortest, min), .a = item, .b = min, .c = max, .d = 0});
 }
 
+Term TermTable::content(Term item) {
+  const TermNode node = nodes_[item];
+  if (item == Nothing || item == Epsilon || node.op == Op::Content) return item;
+  return intern({.op = Op::Content, .nullable = node.nullable, .logic = node.logic, .symbols = node.symbols, .depth = static_cast<uint16_t>(node.depth + 1),
+                 .shortest = node.shortest, .a = item, .b = 0, .c = 0, .d = 0});
+}
+
 Term TermTable::call(uint32_t rule, bool nullable) {
   return intern({.op = Op::Call, .nullable = nullable, .logic = false, .symbols = true, .depth = 0, .shortest = 0, .a = rule, .b = 0, .c = 0, .d = 0});
 }

@@ -35,6 +35,7 @@ enum class Op : uint8_t {
   Tokens,     ///< one whole token of set a
   Items,      ///< the rest of permutation a in state b; c = 1: an item must come now
   Free,       ///< free text a in state b, UTF-8 state c
+  Content,    ///< a, which has no symbols, as content: no part of the syntax around it
 };
 
 struct TermNode {
@@ -79,6 +80,7 @@ public:
   Term both(std::vector<Term> items);
   Term complement(Term item);
   Term repeat(Term item, uint32_t min, uint32_t max);
+  Term content(Term item);
   Term call(uint32_t rule, bool nullable);
   Term token(std::vector<int32_t> ids);
   Term items(uint32_t permutation, uint32_t state, bool now);

@@ -91,14 +91,14 @@ void Sampler::collect(float bound) {
   }
 }
 
-int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index, std::span<const int32_t> banned) {
+int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index, std::span<const int32_t> banned, Choice choice) {
   if (logits.empty()) return 0;
   if (adjusts() || !banned.empty()) logits = adjust(logits, history, banned);
 
   blockMaxima(logits, blockScores_);
   const int32_t best = argmax(logits, blockScores_);
   const float largest = logits[static_cast<size_t>(best)];
-  if (!(sampling_.temperature > 0) || sampling_.topK == 1 || !(largest > -std::numeric_limits<float>::infinity())) return best;
+  if (choice == Choice::Best || !(sampling_.temperature > 0) || sampling_.topK == 1 || !(largest > -std::numeric_limits<float>::infinity())) return best;
 
   const double u = uniform(sampling_.seed, index);
   const bool limited = sampling_.topK > 0 && sampling_.topK < logits.size();

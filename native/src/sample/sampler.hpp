@@ -29,6 +29,9 @@ struct Candidate {
   bool before(const Candidate& other) const { return score > other.score || (score == other.score && token < other.token); }
 };
 
+/// How one token is chosen: as the sampling says, or as it would be at temperature 0.
+enum class Choice : uint8_t { Drawn, Best };
+
 /// Draws tokens: repetition penalty → frequency and presence penalty → logit bias → top_k → temperature → top_p → min_p → draw.
 /// NaN logits count as −∞. A filter's survivors are drawn from in the order of their ids.
 class Sampler {
@@ -37,7 +40,8 @@ public:
 
   /// Token number `index` of an output whose prompt and earlier tokens are `history`. The random number is a function of
   /// (seed, index) alone. `banned` tokens are not drawn while any other has a finite logit.
-  int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index, std::span<const int32_t> banned = {});
+  int32_t sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t index, std::span<const int32_t> banned = {},
+                 Choice choice = Choice::Drawn);
 
 private:
   bool adjusts() const;

@@ -22,6 +22,9 @@ public:
   /// `token`, or the first token that `restrict` has let through where that was not one of them (no logit was a finite number).
   int32_t allowed(int32_t token) const;
 
+  /// The next token is one of the grammar's syntax.
+  bool syntactic() const { return matcher_.syntactic(); }
+
   /// True when the output has gone on by the token.
   bool accept(int32_t token) { return matcher_.accept(token); }
   /// The tokens that must come next, already accepted.

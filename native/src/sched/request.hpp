@@ -24,6 +24,8 @@ struct Request {
   std::vector<std::byte> grammar{};
   /// What the grammar leaves no choice about is put into the output without being drawn, unless log probabilities are asked for.
   bool jumpAhead = true;
+  /// What is neither content nor free text in the grammar is drawn as at temperature 0.
+  bool greedySyntax = false;
 };
 
 } // namespace mashbox::sched

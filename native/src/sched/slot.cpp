@@ -40,6 +40,7 @@ Slot::Slot(Arrival arrival, kv::BlockPool& pool, uint32_t contextLength, uint64_
       sampler_(std::move(arrival.request.sampling)),
       passage_(std::move(arrival.request.limit)),
       constraint_(constraintOf(arrival)),
+      greedySyntax_(arrival.request.greedySyntax),
       sequence_(pool),
       lastServed_(step),
       submitted_(arrival.submitted),
@@ -98,7 +99,8 @@ bool Slot::draw(std::span<const float> logits, std::vector<Event>& events) {
   const bool wanted = forced.has_value();
   // What ends a passage waits until the grammar lets it through, for example for the rest of a character.
   if (forced && constraint_ && constraint_->allowed(*forced) != *forced) forced.reset();
-  int32_t token = forced ? *forced : sampler_.sample(logits, history_, generated(), tooEarly);
+  const auto choice = greedySyntax_ && constraint_ && constraint_->syntactic() ? sample::Choice::Best : sample::Choice::Drawn;
+  int32_t token = forced ? *forced : sampler_.sample(logits, history_, generated(), tooEarly, choice);
   if (constraint_) token = constraint_->allowed(token);
   if (!forced && std::find(stopTokens_.begin(), stopTokens_.end(), token) != stopTokens_.end()) {
     events.push_back(StopTokenEvent{id_, token});

@@ -75,6 +75,7 @@ private:
   sample::Sampler sampler_;
   PassageFollower passage_;
   std::optional<Constraint> constraint_;
+  bool greedySyntax_;
   kv::Sequence sequence_;
   uint32_t progress_ = 0; ///< prompt tokens reported as processed
   uint64_t lastServed_;

@@ -125,19 +125,23 @@ export class SchemaGrammar {
   #case(own: Case): Ir.Node {
     switch (own.type) {
       case "values":
-        return choiceOf(own.values.map((value) => {
+        return this.#content(choiceOf(own.values.map((value) => {
           this.#budget.step()
           return this.#layout.literal(value)
-        }))
+        })))
       case "number":
-        return this.#number(own)
+        return this.#content(this.#number(own))
       case "string":
-        return this.#string(own)
+        return this.#content(this.#string(own))
       case "array":
         return this.#array(own)
       case "object":
         return this.#object(own)
     }
+  }
+
+  #content(node: Ir.Node): Ir.Node {
+    return this.#options.marksContent === true ? Ir.content(node) : node
   }
 
   #string(own: StringCase): Ir.Node {
@@ -217,7 +221,7 @@ export class SchemaGrammar {
     if (cases.some((item) => item.type !== "values")) return inexpressible()
     return this.#layout.enclosed("[", {
       kind: "permutation",
-      items: [...values.values()].map((value) => ({ node: this.#layout.literal(value) })),
+      items: [...values.values()].map((value) => ({ node: this.#content(this.#layout.literal(value)) })),
       separator: this.#layout.comma,
       min: own.min,
       max: own.max === Infinity ? null : own.max

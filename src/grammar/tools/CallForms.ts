@@ -17,6 +17,8 @@ export interface FormContext {
   readonly sample: string
   /** A mark of the syntax: one token where the vocabulary has it as such, else its text. */
   readonly mark: (text: string) => Ir.Node
+  /** What the arguments say is marked as content. */
+  readonly marksContent: boolean
 }
 
 /** How one syntax writes calls. */
@@ -33,7 +35,7 @@ export interface CallForm {
   readonly input: (nodes: InputNodes) => Ir.Node
 }
 
-const closedOptions = { closed: true } as const
+const schemaOptions = ({ marksContent }: FormContext) => ({ closed: true, marksContent })
 
 const several = (call: Ir.Node, separator: Ir.Node, most: number | null): Ir.Node =>
   most === 1 ? call : Ir.sequence(call, Ir.repeat(Ir.sequence(separator, call), 0, most === null ? null : most - 1))
@@ -51,8 +53,8 @@ const bareName = ({ name }: Tool, allowed = /^\w[\w.:/-]*$/): string => {
 const gap = (sample: string, place: RegExp, usual: string): string => place.exec(sample)?.[1] ?? usual
 
 /** Arguments as one JSON object. */
-const jsonArguments = ({ builder }: FormContext): Pick<CallForm, "input" | "values"> => ({
-  values: (_tool, schema) => compileInto(builder, schema, closedOptions),
+const jsonArguments = (context: FormContext): Pick<CallForm, "input" | "values"> => ({
+  values: (_tool, schema) => compileInto(context.builder, schema, schemaOptions(context)),
   input: ({ escaped }) => Ir.sequence(Ir.text("{\"input\": \""), escaped(), Ir.text("\"}"))
 })
 
@@ -76,7 +78,7 @@ const hermes = (context: FormContext): CallForm => {
 
 /** Arguments between tags; strings stand there as they are. */
 const taggedArguments = (
-  { builder }: FormContext,
+  context: FormContext,
   closer: string,
   argument: (key: Ir.Node, value: Ir.Node) => Ir.Node
 ): Pick<CallForm, "input" | "values"> => ({
@@ -91,11 +93,14 @@ const taggedArguments = (
         const only = name === undefined || parameters.isText(name)
         return {
           only,
-          string: (language) => plainText(only || name === undefined ? language : unmistakable(language, parameters.types(name)), closer)
+          string: (language) => {
+            const text = plainText(only || name === undefined ? language : unmistakable(language, parameters.types(name)), closer)
+            return context.marksContent ? Ir.content(text) : text
+          }
         }
       }
     }
-    return compileArgumentsInto(builder, schema, layout, { ...closedOptions, layout: new TaggedJsonLayout(closer) })
+    return compileArgumentsInto(context.builder, schema, layout, { ...schemaOptions(context), layout: new TaggedJsonLayout(closer) })
   },
   input: ({ raw }) => argument(Ir.text("input"), raw())
 })
@@ -143,11 +148,12 @@ const inValues = (separator: Ir.Node, values: ValueLayout): ArgumentsLayout => (
   argument: (names, value) => values.property(values.key(names), value(undefined))
 })
 
-const gemma4 = ({ builder, mark }: FormContext): CallForm => {
+const gemma4 = (context: FormContext): CallForm => {
+  const { builder, mark } = context
   const quote = mark("<|\"|>")
   const layout = new GemmaLayout(quote)
   return {
-    values: (_tool, schema) => compileArgumentsInto(builder, schema, inValues(layout.comma, layout), { ...closedOptions, layout }),
+    values: (_tool, schema) => compileArgumentsInto(builder, schema, inValues(layout.comma, layout), { ...schemaOptions(context), layout }),
     input: ({ raw }) => Ir.sequence(Ir.text("input:"), quote, raw(), quote),
     opener: "<|tool_call>",
     calls: (call, most) => several(call, mark("<|tool_call>"), most),
@@ -205,14 +211,15 @@ const llama3Json = (context: FormContext): CallForm => {
   }
 }
 
-const llama3Pythonic = ({ builder }: FormContext): CallForm => {
+const llama3Pythonic = (context: FormContext): CallForm => {
+  const { builder } = context
   const layout = new PythonLayout()
   const own: ArgumentsLayout = {
     separator: layout.comma,
     argument: (names, value) => Ir.sequence(bareNames(names, "identifier", /^[A-Za-z_]\w*$/), Ir.text("="), value(undefined))
   }
   return {
-    values: (_tool, schema) => compileArgumentsInto(builder, schema, own, { ...closedOptions, layout }),
+    values: (_tool, schema) => compileArgumentsInto(builder, schema, own, { ...schemaOptions(context), layout }),
     input: ({ escaped }) => Ir.sequence(Ir.text("input=\""), escaped(), Ir.text("\"")),
     calls: (call, most) => Ir.sequence(Ir.text("["), several(call, Ir.text(", "), most), Ir.text("]")),
     call: (tool, values) => Ir.sequence(Ir.text(`${bareName(tool)}(`), values, Ir.text(")"))

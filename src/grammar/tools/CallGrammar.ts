@@ -23,6 +23,8 @@ export interface CallGrammarOptions {
   readonly parallel: boolean
   /** Tags of reasoning that may come first. `open` absent: the output begins inside it. */
   readonly reasoning?: { readonly open?: string; readonly close: string }
+  /** Marks what the arguments say as content, so that the syntax around it can be told from it. */
+  readonly marksContent?: boolean
   /** Id of the token that is this text, where the vocabulary has it as a special one. */
   readonly token: (text: string) => number | undefined
 }
@@ -40,7 +42,12 @@ class CallGrammar {
   constructor(options: CallGrammarOptions) {
     this.#options = options
     if (options.tools.length === 0) return
-    const form = callForm(options.syntax, { builder: this.#builder, sample: options.sample, mark: (text) => this.#mark(text) })
+    const form = callForm(options.syntax, {
+      builder: this.#builder,
+      sample: options.sample,
+      mark: (text) => this.#mark(text),
+      marksContent: options.marksContent ?? false
+    })
     if (form === undefined) {
       throw new GrammarError({ reason: "Unsupported", message: `calls in the syntax ${options.syntax} cannot be enforced`, path: "" })
     }
@@ -84,7 +91,9 @@ class CallGrammar {
   #call(form: CallForm, tool: Tool): Ir.Node {
     const { inputGrammar, parameters = { type: "object" } } = tool
     try {
-      if (inputGrammar !== undefined) return form.call(tool, form.input(inputNodes(this.#builder, inputGrammar)))
+      if (inputGrammar !== undefined) {
+        return form.call(tool, form.input(inputNodes(this.#builder, inputGrammar, this.#options.marksContent)))
+      }
       try {
         return form.call(tool, form.values(tool, parameters))
       } catch (error) {

@@ -18,11 +18,13 @@ export interface InputNodes {
 class Transplant {
   readonly #builder: GrammarBuilder
   readonly #escape: boolean
+  readonly #marksContent: boolean
   readonly #names: ReadonlyMap<string, string>
   readonly #made = new Map<Ir.Node, Ir.Node>()
 
-  constructor(builder: GrammarBuilder, grammar: Ir.Grammar, escape: boolean) {
+  constructor(builder: GrammarBuilder, grammar: Ir.Grammar, escape: boolean, marksContent: boolean) {
     this.#builder = builder
+    this.#marksContent = marksContent
     this.#escape = escape
     this.#names = new Map(grammar.rules.map(({ name }) => [name, builder.fresh(`input-${name}`)]))
     for (const { name, node } of grammar.rules) this.#builder.define(this.#names.get(name) ?? name, this.#node(node))
@@ -35,7 +37,8 @@ class Transplant {
   #node(node: Ir.Node): Ir.Node {
     const known = this.#made.get(node)
     if (known !== undefined) return known
-    const made = this.#changed(node)
+    const changed = this.#changed(node)
+    const made = this.#marksContent && leaves.has(node.kind) ? Ir.content(changed) : changed
     this.#made.set(node, made)
     return made
   }
@@ -52,6 +55,7 @@ class Transplant {
         return { ...node, items: node.items.map((item) => this.#node(item)) }
       case "repeat":
       case "lexeme":
+      case "content":
         return { ...node, item: this.#node(node.item) }
       case "not": {
         const item = this.#node(node.item)
@@ -71,6 +75,9 @@ class Transplant {
     }
   }
 }
+
+/** What brings text into a grammar: regular whatever stands in it. */
+const leaves: ReadonlySet<Ir.Node["kind"]> = new Set<Ir.Node["kind"]>(["and", "class", "lexeme", "not", "text"])
 
 const anyEscaped = toNode(Regular.star(encode(Regular.anyCharacter)))
 
@@ -102,9 +109,10 @@ const grammarOf = (syntax: string, definition: string): Ir.Grammar => {
  */
 export const inputNodes = (
   builder: GrammarBuilder,
-  { definition, syntax }: { readonly syntax: string; readonly definition: string }
+  { definition, syntax }: { readonly syntax: string; readonly definition: string },
+  marksContent = false
 ): InputNodes => {
   const grammar = grammarOf(syntax, definition)
-  const nodes = (escape: boolean) => () => new Transplant(builder, grammar, escape).root(grammar)
+  const nodes = (escape: boolean) => () => new Transplant(builder, grammar, escape, marksContent).root(grammar)
   return { raw: nodes(false), escaped: nodes(true) }
 }

@@ -56,7 +56,7 @@ const submit = (request: typeof Request.Type): NativeSubmit => ({
   presencePenalty: -0.2,
   repetitionWindow: 256,
   seed: request.seed,
-  ...(request.grammar.length === 0 ? {} : { grammar: Uint8Array.from(request.grammar) }),
+  ...(request.grammar.length === 0 ? {} : { grammar: Uint8Array.from(request.grammar), greedySyntax: request.grammar.length % 2 === 0 }),
   logitBias: request.logitBias.map(([token, bias]) => [positive(token), positive(bias)] as const)
 })
 

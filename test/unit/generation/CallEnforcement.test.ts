@@ -7,7 +7,11 @@ import { GrammarError } from "../../../src/grammar/GrammarError.ts"
 import type { GrammarThread } from "../../../src/grammar/GrammarThread.ts"
 import { noReasoning } from "../../../src/prompt/Reasoning.ts"
 
-const enforcement = (name: string, compile: GrammarThread["compile"] = () => Effect.die(new Error("small grammars need no thread"))) => {
+const enforcement = (
+  name: string,
+  compile: GrammarThread["compile"] = () => Effect.die(new Error("small grammars need no thread")),
+  greedySyntax = false
+) => {
   const syntax = syntaxNamed(name)
   if (syntax === undefined) throw new Error(`no syntax ${name}`)
   return new CallEnforcement({
@@ -24,7 +28,8 @@ const enforcement = (name: string, compile: GrammarThread["compile"] = () => Eff
       tokenId: () => 5,
       size: 10
     },
-    thread: { compile }
+    thread: { compile },
+    greedySyntax
   })
 }
 
@@ -68,6 +73,19 @@ describe("what holds calls to their form", () => {
     for (let index = 0; index < 40; index++) bytes(own, { tools: [{ ...tool, name: `f${index}` }] })
     assert.notStrictEqual(bytes(own, {}), first)
     assert.deepStrictEqual(bytes(own, {}), first)
+  })
+
+  it("marks content for a syntax that is drawn greedily, but not where the answer has a format", () => {
+    const format = { _tag: "JsonObject", field: "response_format" } as const
+    for (const { name } of syntaxes) {
+      const choice = { required: true, field: "tool_choice" }
+      assert.notDeepEqual(bytes(enforcement(name, undefined, true), { choice }), bytes(enforcement(name), { choice }), name)
+      assert.deepStrictEqual(
+        bytes(enforcement(name, undefined, true), { choice, format }),
+        bytes(enforcement(name), { choice, format }),
+        name
+      )
+    }
   })
 
   it("lets what cannot be held go free, and refuses it where it was promised, by its field", () => {

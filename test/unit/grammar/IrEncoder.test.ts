@@ -21,6 +21,7 @@ describe("encodeGrammar", () => {
       [{ kind: "and", items: [x, x] }, [2, 1, 1, 0x78, 7, 2, 0, 0, ...tail(1)]],
       [{ kind: "not", item: x }, [2, 1, 1, 0x78, 8, 0, ...tail(1)]],
       [{ kind: "lexeme", item: x }, [2, 1, 1, 0x78, 9, 0, ...tail(1)]],
+      [{ kind: "content", item: x }, [2, 1, 1, 0x78, 13, 0, ...tail(1)]],
       [
         { kind: "permutation", items: [{ node: x, required: true }, { node: x, many: true }], separator: x, ordered: true, min: 1, max: 3 },
         [2, 1, 1, 0x78, 10, 1, 1, 4, 0, 2, 1, 0, 2, 0, ...tail(1)]

@@ -73,7 +73,8 @@ export const settings: SettingsValue = {
   sampling: "greedy",
   models: undefined,
   websocket: false,
-  stopRepetition: 0
+  stopRepetition: 0,
+  greedyToolSyntax: false
 }
 
 export const limits: LimitsValue = {

@@ -175,6 +175,26 @@ LF: /\\n/
     assert.isTrue(Result.isSuccess(compileCalls(options("hermes", { tools: [tool] }))))
   })
 
+  it("mark what the arguments say as content where it is asked for, and nothing else changes", () => {
+    const unmarked = (_key: string, value: unknown) => {
+      let node = value
+      while (typeof node === "object" && node !== null && "kind" in node && node.kind === "content" && "item" in node) node = node.item
+      return node
+    }
+    const lark = { name: "draw", inputGrammar: { syntax: "lark", definition: "start: \"a\" NAME\nNAME: /[a-z]+/" } }
+    const number = { type: "integer", multipleOf: 7 }
+    const weeks = { name: "weeks", parameters: { type: "object", properties: { days: number }, required: ["days"] }, strict: true }
+    for (const { name } of syntaxes) {
+      for (const own of [tools, [lark], [weeks]]) {
+        const marked = grammarOf(options(name, { tools: own, marksContent: true }))
+        const json = JSON.stringify(marked)
+        assert.include(json, "\"kind\":\"content\"", name)
+        assert.strictEqual(JSON.stringify(marked, unmarked), JSON.stringify(grammarOf(options(name, { tools: own }))), name)
+        encodeGrammar(marked)
+      }
+    }
+  })
+
   it("refuse names that a syntax cannot write", () => {
     for (const [syntax, name] of [["arg-pairs", "a b"], ["qwen-xml", "a>b"], ["gemma4", "+1"], ["mistral-args", "ä"]] as const) {
       const refused = compileCalls(options(syntax, { tools: [{ name, field: "tools.0" }] }))
