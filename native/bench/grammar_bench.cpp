@@ -1,4 +1,6 @@
-/// Compile times and mask times of grammars over a real vocabulary: mashbox_grammar_bench VOCABULARY.gguf
+/// Compile times and mask times of grammars over a real vocabulary: mashbox_grammar_bench VOCABULARY.gguf [IR…]
+/// Without files of IR (src/grammar): a table for the grammars below. With them: a line of JSON for the vocabulary and one for each file,
+/// with every time in microseconds and the token ids of the random outputs.
 #include "../tests/ir_writer.hpp"
 #include "gguf/file.hpp"
 #include "grammar/matcher.hpp"
@@ -7,9 +9,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <memory>
 #include <random>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <time.h>
@@ -192,11 +200,98 @@ struct Times {
   }
 };
 
+/// What one grammar costs, in microseconds, over random outputs.
+struct Measured {
+  Times compile, warm;
+  Times first, again; ///< masks: each state met for the first time, and once more
+  Times accept;
+  std::vector<std::vector<int32_t>> outputs;
+};
+
+Result<Measured> measure(std::span<const std::byte> ir, const std::shared_ptr<const grammar::Vocabulary>& vocabulary) {
+  constexpr int Compiles = 5, Outputs = 8, Steps = 150;
+  Measured measured;
+  std::shared_ptr<const grammar::Grammar> grammar;
+  for (int i = 0; i < Compiles; ++i) {
+    const auto start = Clock::now();
+    auto compiled = grammar::Grammar::compile(ir, vocabulary);
+    const auto between = Clock::now();
+    if (!compiled) return compiled.error();
+    grammar = *compiled;
+    grammar->warm();
+    measured.compile.all.push_back(microseconds(between - start));
+    measured.warm.all.push_back(microseconds(Clock::now() - between));
+  }
+  std::vector<uint64_t> mask(vocabulary->maskWords());
+  for (Times* masks : {&measured.first, &measured.again}) {
+    std::mt19937_64 random(5);
+    measured.outputs.assign(Outputs, {});
+    for (std::vector<int32_t>& output : measured.outputs) {
+      grammar::Matcher matcher(grammar);
+      for (int step = 0; step < Steps; ++step) {
+        const auto start = Clock::now();
+        if (const auto masked = matcher.mask(mask); !masked) return masked.error();
+        const auto between = Clock::now();
+        masks->all.push_back(microseconds(between - start));
+        const int32_t token = draw(mask, random);
+        if (token < 0 || !matcher.accept(token)) break;
+        measured.accept.all.push_back(microseconds(Clock::now() - between));
+        output.push_back(token);
+      }
+    }
+  }
+  return measured;
+}
+
+void printTable(const std::shared_ptr<const grammar::Vocabulary>& vocabulary) {
+  std::printf("%-42s %10s | mask: %8s %8s %8s | %8s | %8s\n", "", "compile ms", "mean us", "p99 us", "max us", "again us", "accept");
+  Times every;
+  for (const auto& [name, write] : subjects()) {
+    const std::string ir = write();
+    auto measured = measure(test::irBytes(ir), vocabulary);
+    if (!measured) {
+      std::printf("%-42s %s\n", name, measured.error().message.c_str());
+      std::exit(1);
+    }
+    auto& [compile, warm, first, again, accept, outputs] = *measured;
+    every.all.insert(every.all.end(), first.all.begin(), first.all.end());
+    std::printf("%-42s %10.2f | %14.1f %8.1f %8.1f | %8.1f | %8.2f\n", name, compile.percentile(0.5) / 1000, first.mean(), first.percentile(0.99), first.percentile(1), again.mean(), accept.mean());
+    std::fflush(stdout);
+  }
+  std::printf("%-42s %10s | %14.1f %8.1f %8.1f\n", "all, each state met for the first time", "", every.mean(), every.percentile(0.99), every.percentile(1));
+}
+
+void printJson(const auto& values) {
+  std::printf("[");
+  for (size_t i = 0; i < values.size(); ++i)
+    if constexpr (std::is_same_v<std::decay_t<decltype(values[i])>, double>) std::printf("%s%.2f", i > 0 ? ", " : "", values[i]);
+    else if constexpr (std::is_integral_v<std::decay_t<decltype(values[i])>>) std::printf("%s%d", i > 0 ? ", " : "", values[i]);
+    else {
+      if (i > 0) std::printf(", ");
+      printJson(values[i]);
+    }
+  std::printf("]");
+}
+
+void printMeasured(const Measured& measured) {
+  const std::pair<const char*, const Times&> times[] = {
+    {"compile", measured.compile}, {"warm", measured.warm}, {"first", measured.first}, {"again", measured.again}, {"accept", measured.accept}};
+  std::printf("{");
+  for (const auto& [name, values] : times) {
+    std::printf("\"%s\": ", name);
+    printJson(values.all);
+    std::printf(", ");
+  }
+  std::printf("\"outputs\": ");
+  printJson(measured.outputs);
+  std::printf("}\n");
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: %s VOCABULARY.gguf\n", argv[0]);
+    std::fprintf(stderr, "usage: %s VOCABULARY.gguf [IR…]\n", argv[0]);
     return 2;
   }
   const auto file = gguf::File::open(argv[1]);
@@ -211,47 +306,21 @@ int main(int argc, char** argv) {
   }
   const auto begin = Clock::now();
   const auto vocabulary = std::make_shared<const grammar::Vocabulary>(*std::move(texts));
-  std::printf("%u tokens, trie of %zu nodes in %.1f ms\n\n", vocabulary->size(), vocabulary->trie().size(), microseconds(Clock::now() - begin) / 1000);
-  std::printf("%-42s %10s | mask: %8s %8s %8s | %8s | %8s\n", "", "compile ms", "mean us", "p99 us", "max us", "again us", "accept");
-  Times every;
-  for (const auto& [name, write] : subjects()) {
-    const std::string ir = write();
-    Times compile;
-    std::shared_ptr<const grammar::Grammar> grammar;
-    for (int i = 0; i < 5; ++i) {
-      const auto start = Clock::now();
-      auto compiled = grammar::Grammar::compile(test::irBytes(ir), vocabulary);
-      compile.all.push_back(microseconds(Clock::now() - start) / 1000);
-      if (!compiled) {
-        std::printf("%-42s %s\n", name, compiled.error().message.c_str());
-        return 1;
-      }
-      grammar = *compiled;
-      grammar->warm();
-    }
-    Times first, again, accept;
-    std::vector<uint64_t> mask(vocabulary->maskWords());
-    for (int pass = 0; pass < 2; ++pass) {
-      std::mt19937_64 random(5);
-      for (int output = 0; output < 8; ++output) {
-        grammar::Matcher matcher(grammar);
-        for (int step = 0; step < 150; ++step) {
-          const auto start = Clock::now();
-          if (const auto masked = matcher.mask(mask); !masked) {
-            std::printf("%s: %s\n", name, masked.error().message.c_str());
-            return 1;
-          }
-          const auto between = Clock::now();
-          (pass == 0 ? first : again).all.push_back(microseconds(between - start));
-          const int32_t token = draw(mask, random);
-          if (token < 0 || !matcher.accept(token)) break;
-          accept.all.push_back(microseconds(Clock::now() - between));
-        }
-      }
-    }
-    every.all.insert(every.all.end(), first.all.begin(), first.all.end());
-    std::printf("%-42s %10.2f | %14.1f %8.1f %8.1f | %8.1f | %8.2f\n", name, compile.percentile(0.5), first.mean(), first.percentile(0.99), first.percentile(1), again.mean(), accept.mean());
-    std::fflush(stdout);
+  const double milliseconds = microseconds(Clock::now() - begin) / 1000;
+  if (argc == 2) {
+    std::printf("%u tokens, trie of %zu nodes in %.1f ms\n\n", vocabulary->size(), vocabulary->trie().size(), milliseconds);
+    printTable(vocabulary);
+    return 0;
   }
-  std::printf("%-42s %10s | %14.1f %8.1f %8.1f\n", "all, each state met for the first time", "", every.mean(), every.percentile(0.99), every.percentile(1));
+  std::printf("{\"tokens\": %u, \"milliseconds\": %.2f}\n", vocabulary->size(), milliseconds);
+  for (int i = 2; i < argc; ++i) {
+    std::ifstream in(argv[i], std::ios::binary);
+    const std::string ir{std::istreambuf_iterator<char>(in), {}};
+    const auto measured = measure(test::irBytes(ir), vocabulary);
+    if (!measured) {
+      std::fprintf(stderr, "%s: %s\n", argv[i], measured.error().message.c_str());
+      return 1;
+    }
+    printMeasured(*measured);
+  }
 }

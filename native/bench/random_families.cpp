@@ -17,11 +17,11 @@ constexpr Type Matrix = Type::Q4_K;
 
 std::string block(uint32_t layer) { return "blk." + std::to_string(layer) + "."; }
 
-RandomModel begin(const std::string& architecture, uint32_t layers, uint32_t headLength = HeadLength) {
+RandomModel begin(const std::string& architecture, uint32_t layers, uint32_t headLength = HeadLength, uint32_t tokens = Vocabulary) {
   RandomModel model(architecture);
   model.count("block_count", layers).count("context_length", 32768).count("embedding_length", Width).number("attention.layer_norm_rms_epsilon", 1e-6f);
   model.count("attention.key_length", headLength).count("attention.value_length", headLength);
-  model.tensor("token_embd.weight", {Width, Vocabulary}, Type::Q6_K, 0, 0.5f);
+  model.tensor("token_embd.weight", {Width, tokens}, Type::Q6_K, 0, 0.5f);
   model.ones("output_norm.weight", Width);
   return model;
 }
@@ -287,6 +287,18 @@ RandomModel randomFamily(const std::string& family) {
   for (const auto& [name, make] : Families)
     if (name == family) return make();
   return RandomModel("");
+}
+
+RandomModel randomQwen3Small(uint32_t tokens) {
+  constexpr uint32_t Layers = 28, KeyHeads = 8, KeyLength = 128;
+  RandomModel model = begin("qwen3", Layers, KeyLength, tokens);
+  model.count("feed_forward_length", FeedForward).count("attention.head_count", Heads).count("attention.head_count_kv", KeyHeads);
+  for (uint32_t i = 0; i < Layers; ++i) {
+    attention(model, block(i), {.kvHeads = KeyHeads, .length = KeyLength, .norms = true});
+    model.ones(block(i) + "ffn_norm.weight", Width);
+    feedForward(model, block(i));
+  }
+  return model;
 }
 
 } // namespace mashbox::bench

@@ -74,6 +74,12 @@ RandomModel& RandomModel::text(const std::string& key, const std::string& value)
   return *this;
 }
 
+RandomModel& RandomModel::vocabulary(std::vector<std::string> texts, std::vector<int32_t> types) {
+  tokens_ = std::move(texts);
+  tokenTypes_ = std::move(types);
+  return *this;
+}
+
 void RandomModel::tensor(const std::string& name, const std::vector<uint64_t>& dims, quant::Type type, float mean, float deviation) {
   tensors_.push_back({name, dims, type, mean, deviation > 0 ? deviation : 1 / std::sqrt(static_cast<float>(dims[0]))});
 }
@@ -81,9 +87,10 @@ void RandomModel::tensor(const std::string& name, const std::vector<uint64_t>& d
 bool RandomModel::write(const std::string& path) const {
   test::GgufWriter writer = keys_;
   const uint64_t tokens = std::find_if(tensors_.begin(), tensors_.end(), [](const Tensor& t) { return t.name == "token_embd.weight"; })->dims[1];
-  std::vector<std::string> texts;
-  for (uint64_t i = 0; i < tokens; ++i) texts.push_back("t" + std::to_string(i));
+  std::vector<std::string> texts = tokens_;
+  for (uint64_t i = texts.size(); i < tokens; ++i) texts.push_back("t" + std::to_string(i));
   writer.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "qwen2").texts("tokenizer.ggml.tokens", texts).texts("tokenizer.ggml.merges", {});
+  if (!tokenTypes_.empty()) writer.numbers("tokenizer.ggml.token_type", tokenTypes_);
   uint64_t offset = 0;
   for (const Tensor& tensor : tensors_) {
     writer.tensorAt(tensor.name, tensor.dims, static_cast<uint32_t>(tensor.type), offset);

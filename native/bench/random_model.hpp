@@ -22,6 +22,9 @@ public:
   RandomModel& number(const std::string& key, float value);
   RandomModel& text(const std::string& key, const std::string& value);
 
+  /// Instead of a vocabulary of made-up tokens: texts and types as a GGUF file has them.
+  RandomModel& vocabulary(std::vector<std::string> texts, std::vector<int32_t> types);
+
   /// Values around `mean`; without a deviation those of a matrix, 1/√inputs. Rows of matrices are quantized once and repeated.
   void tensor(const std::string& name, const std::vector<uint64_t>& dims, quant::Type type, float mean = 0, float deviation = 0);
   /// A norm's weights.
@@ -43,11 +46,15 @@ private:
   std::string architecture_;
   test::GgufWriter keys_;
   std::vector<Tensor> tensors_;
+  std::vector<std::string> tokens_;
+  std::vector<int32_t> tokenTypes_;
 };
 
 /// Names of the families that `declare` knows.
 std::vector<std::string> familyNames();
 /// A mid-size model of a family: a few hundred MB at most.
 RandomModel randomFamily(const std::string& family);
+/// Qwen3 0.6B's shape with a vocabulary of this many tokens, about 380 MB.
+RandomModel randomQwen3Small(uint32_t tokens);
 
 } // namespace mashbox::bench

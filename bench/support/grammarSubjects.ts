@@ -1,0 +1,108 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Tool } from "../../src/domain/Tool.ts"
+import { projectRoot } from "../../src/engine/EnginePaths.ts"
+
+/** A JSON Schema, and whether xgrammar compiles it in tolerable time. */
+export interface Subject {
+  readonly name: string
+  readonly schema: object
+  /** What one tool of usual size has. */
+  readonly typical: boolean
+  readonly peer: boolean
+}
+
+const object = (properties: Readonly<Record<string, object>>, required = Object.keys(properties)) => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false
+})
+
+const string = { type: "string" }
+const boolean = { type: "boolean" }
+const integer = { type: "integer" }
+
+/** The first tools with a schema that a captured Claude Code declares. */
+export const claudeCodeTools = (count: number): ReadonlyArray<Tool> => {
+  const folder = join(projectRoot, "test/fixtures/captures/claude-code")
+  const tools = new Map<string, Tool>()
+  for (const file of readdirSync(folder).toSorted()) {
+    const { request } = JSON.parse(readFileSync(join(folder, file), "utf8"))
+    for (const { input_schema: parameters, name } of request.body?.tools ?? []) {
+      if (parameters !== undefined && !tools.has(name)) tools.set(name, { name, parameters })
+    }
+  }
+  return [...tools.values()].slice(0, count)
+}
+
+export const subjects = (tools: ReadonlyArray<Tool>): ReadonlyArray<Subject> => [
+  {
+    name: "weather tool",
+    typical: true,
+    peer: true,
+    schema: object({ city: string, unit: { enum: ["celsius", "fahrenheit"] }, days: integer }, ["city"])
+  },
+  {
+    name: "edit tool",
+    typical: true,
+    peer: true,
+    schema: object({ file_path: string, old_string: string, new_string: string, replace_all: boolean }, [
+      "file_path",
+      "old_string",
+      "new_string"
+    ])
+  },
+  {
+    name: "search tool",
+    typical: true,
+    peer: true,
+    schema: object({
+      query: { type: "string", minLength: 2, maxLength: 60 },
+      kinds: { type: "array", items: { enum: ["file", "folder", "symbol", "text"] }, minItems: 1 },
+      since: { type: "string", format: "date" },
+      case_sensitive: boolean,
+      limit: integer
+    }, ["query", "kinds", "limit"])
+  },
+  {
+    name: "invoice, nested records",
+    typical: true,
+    peer: true,
+    schema: object({
+      number: { type: "string", pattern: "^[A-Z]{3}-[0-9]{6}$" },
+      customer: object({ name: string, address: object({ street: string, city: string, country: { enum: ["DE", "FR", "US", "JP"] } }) }),
+      lines: { type: "array", items: object({ text: string, quantity: integer, price: { type: "number" }, taxed: boolean }), minItems: 1 },
+      paid: boolean
+    })
+  },
+  {
+    name: "tree, recursive",
+    typical: true,
+    peer: true,
+    schema: {
+      $defs: { node: object({ value: integer, label: string, children: { type: "array", items: { $ref: "#/$defs/node" } } }) },
+      $ref: "#/$defs/node"
+    }
+  },
+  {
+    name: `${tools.length} tools of Claude Code`,
+    typical: false,
+    peer: false,
+    schema: { anyOf: tools.map(({ name, parameters }) => object({ name: { const: name }, arguments: Object(parameters) })) }
+  }
+]
+
+/** Long names and few choices. */
+export const rigidSchema = object(Object.fromEntries(
+  [
+    "acknowledged",
+    "temperature_within_limits",
+    "maintenance_required",
+    "emergency_shutdown",
+    "operator_present",
+    "calibration_valid",
+    "door_closed"
+  ]
+    .map((name) => [`status_of_${name}`, { enum: ["confirmed by the controller", "not available at this station"] }])
+))
