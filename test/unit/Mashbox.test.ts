@@ -1,5 +1,5 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -40,7 +40,7 @@ const entry = (changes: Partial<CatalogEntry>): CatalogEntry => ({
 const services = (settings: Partial<SettingsValue> & { readonly model: string }) =>
   Effect.gen(function*() {
     return { served: yield* ServedModel, template: yield* ChatTemplate }
-  }).pipe(Effect.provide(layerModel), Effect.provide(Settings.layer({ ...defaults, ...settings })))
+  }).pipe(Effect.provide(layerModel.pipe(Layer.provide(Settings.layer({ ...defaults, ...settings })))))
 
 const refusal = (settings: Partial<SettingsValue> & { readonly model: string }) => Effect.flip(services(settings))
 

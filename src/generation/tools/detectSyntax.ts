@@ -32,5 +32,5 @@ export const detectSyntax = (template: ChatTemplate["Service"]): Effect.Effect<D
       const shown = text.slice(Math.max(0, text.indexOf("mbxuser")))
       return { syntax: syntaxes.find((syntax) => syntax.matches(shown)) ?? generic, sample: shown }
     }),
-    Effect.catch(() => Effect.succeed({ syntax: generic, sample: "" }))
+    Effect.orElseSucceed(() => ({ syntax: generic, sample: "" }))
   )
