@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { run } from "./run.mjs"
 import { requireBuildTools } from "./tools.mjs"
@@ -9,7 +10,7 @@ import { requireBuildTools } from "./tools.mjs"
 export const cmake = async ({ root, build, target, options, onProgress }) => {
   requireBuildTools()
   await run("cmake", ["-S", join(root, "native"), "-B", build, ...options], { cwd: root })
-  await run("cmake", ["--build", build, "--target", target, "--parallel"], {
+  await run("cmake", ["--build", build, "--target", target, "--parallel", String(availableParallelism())], {
     cwd: root,
     onLine: (line) => {
       const percent = /^\[ *(\d+)%\]/.exec(line)?.[1]
