@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -45,7 +44,7 @@ public:
   template <class T> std::vector<T> take(size_t count) {
     check(rest_.size() >= count * sizeof(T), "the state is long enough");
     std::vector<T> out(count);
-    std::memcpy(out.data(), rest_.data(), count * sizeof(T));
+    std::ranges::copy(rest_.first(count * sizeof(T)), std::as_writable_bytes(std::span(out)).begin());
     rest_ = rest_.subspan(count * sizeof(T));
     return out;
   }
