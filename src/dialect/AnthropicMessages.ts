@@ -159,7 +159,7 @@ export const decode = (wire: WireObject, context: RequestContext): Result.Result
     const choice = yield* toolChoice(body, prompt.conversation.tools)
     const format = (yield* responseFormat(body.output_config?.format, "output_config.format", true)) ??
       (yield* responseFormat(body.output_format, "output_format", true))
-    const budget = body.thinking?.type === "disabled" ? undefined : tokenBudget(body.thinking?.budget_tokens)
+    const budget = body.thinking?.type === "disabled" ? 0 : tokenBudget(body.thinking?.budget_tokens)
     return {
       request: {
         model: undefined,

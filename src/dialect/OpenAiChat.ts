@@ -97,6 +97,11 @@ const templateVariables = (body: ChatCompletionRequest): Result.Result<TemplateV
   return Result.succeed({ variables, ignored })
 }
 
+/** Whether a request says that it wants no reasoning, and does not only say nothing of it. */
+const refusesReasoning = (
+  { chat_template_kwargs: variables, enable_thinking: enabled, reasoning, reasoning_effort: effort }: ChatCompletionRequest
+) => (enabled ?? variables?.["enable_thinking"]) === false || (effort ?? reasoning?.effort) === "none"
+
 const reasoningOptions = new Set(["effort", "max_tokens"])
 
 /** What the prompt ends with; undefined for the beginning of an answer. */
@@ -137,7 +142,9 @@ export const decode = (
     const { choice, ignored: ignoredTools, tools } = yield* decodeTools(body)
     const { ignored, variables } = yield* templateVariables(body)
     const format = yield* outputFormat(body)
-    const budget = tokenBudget(body.reasoning?.max_tokens ?? body.thinking_token_budget ?? body.thinking_budget_tokens)
+    const budget = refusesReasoning(body)
+      ? 0
+      : tokenBudget(body.reasoning?.max_tokens ?? body.thinking_token_budget ?? body.thinking_budget_tokens)
     const conversation = { messages, tools, templateVariables: variables, ...(ending === undefined ? {} : { ending }) }
     return {
       request: {

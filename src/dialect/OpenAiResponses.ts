@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import { inertResponsesFields, InputTokensRequest, ResponsesRequest } from "../../schema/openai/Responses.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { GenerationRequest } from "../domain/GenerationRequest.ts"
+import { effortBudget } from "../domain/ReasoningBudget.ts"
 import { greedyDefaults } from "../domain/Sampling.ts"
 import type { ToolChoice } from "../domain/Tool.ts"
 import type { RequestContext } from "./OpenAiChat.ts"
@@ -95,6 +96,10 @@ const templateVariables = (effort: string | undefined) => {
   const on = effort !== undefined && effort !== "none" && effort !== "minimal"
   return { enable_thinking: on, ...(on && /^\w{1,16}$/.test(effort) ? { reasoning_effort: effort } : {}) }
 }
+
+/** Where thinking is off, what a model may think that does so all the same. */
+const unwantedReasoning = (effort: string | null | undefined): number | undefined =>
+  effort === "none" ? 0 : effort === "minimal" ? effortBudget(effort) : undefined
 
 /** Names inside a field that say nothing to this server. */
 const unknownNames = (wire: WireObject, field: "reasoning" | "text"): ReadonlyArray<string> => {
@@ -201,6 +206,7 @@ export const decode = (
     const { skipped, ...input } = yield* conversation(body, context.stored)
     const format = yield* responseFormat(body.text?.format, "text.format", true)
     const echo = echoOf(body, wire, context)
+    const budget = unwantedReasoning(body.reasoning?.effort)
     const include = body.include ?? []
     const logprobs = include.includes("message.output_text.logprobs") || (body.top_logprobs ?? 0) > 0
     return {
@@ -214,6 +220,7 @@ export const decode = (
         ...(input.choice === undefined ? {} : { toolChoice: input.choice }),
         ...(format === undefined ? {} : { outputFormat: format }),
         maxTokens: outputLimit(body),
+        ...(budget === undefined ? {} : { reasoningBudget: budget }),
         stopStrings: stopStrings(body),
         ...(logprobs ? { tokenOptions: { topLogprobs: body.top_logprobs ?? 0 } } : {}),
         tenant: context.tenant,

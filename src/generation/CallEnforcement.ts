@@ -23,6 +23,8 @@ export interface CallRequest {
   readonly parallel: boolean
   /** Where the prompt leaves the model. */
   readonly reasoning: ReasoningState
+  /** Tokens of reasoning, where they are limited. */
+  readonly reasoningLimit?: number | undefined
   /** The output continues a text: it has no channels. */
   readonly plain?: boolean
 }
@@ -136,12 +138,27 @@ export class CallEnforcement {
 
   /** Whether a text or a token shows that a call begins, so that free output needs no grammar before. */
   private marksCalls(): boolean {
-    const { markers, name } = this.model.syntax.syntax
-    return name !== "harmony" && !name.startsWith("llama3") && markers.length > 0
+    const { markers, marksReasoning, name } = this.model.syntax.syntax
+    if (marksReasoning === true) return this.hasChannels
+    return !name.startsWith("llama3") && markers.length > 0
   }
 
-  private options({ choice, format, parallel, plain, reasoning }: CallRequest, tools: ReadonlyArray<Tool>): CallGrammarOptions {
+  /** Whether the vocabulary has the tokens that messages in channels are made of. */
+  private get hasChannels(): boolean {
+    return ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"].every((text) => this.specials.has(text))
+  }
+
+  /** Messages of reasoning in channels that may come; undefined: any number. */
+  private thoughts({ choice, reasoningLimit }: CallRequest): number | undefined {
+    if (choice?.required !== true && reasoningLimit === undefined) return undefined
+    // A model whose vocabulary has no channels opens none by itself.
+    return reasoningLimit === 0 || (choice?.required === true && !this.hasChannels) ? 0 : 1
+  }
+
+  private options(request: CallRequest, tools: ReadonlyArray<Tool>): CallGrammarOptions {
+    const { choice, format, parallel, plain, reasoning } = request
     const { syntax, tokenizer } = this.model
+    const thoughts = syntax.syntax.marksReasoning === true ? this.thoughts(request) : undefined
     const [first] = (this.model.format ?? usualReasoning).tags
     const before = reasoning._tag === "Open"
       ? { close: reasoning.closing }
@@ -164,6 +181,7 @@ export class CallEnforcement {
       // An answer in a format is no call, and marks nothing.
       ...(this.model.greedySyntax === true && format === undefined ? { marksContent: true } : {}),
       parallel: parallel && choice?.once !== true,
+      ...(thoughts === undefined ? {} : { thoughts }),
       ...(before === undefined || syntax.syntax.marksReasoning === true ? {} : { reasoning: before }),
       token: (text) => this.specials.has(text) ? tokenizer.tokenId(text) : undefined
     }

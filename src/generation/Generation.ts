@@ -126,8 +126,14 @@ export class Generation extends Context.Service<Generation, {
             return yield* new InvalidRequest({ message: `${promptField}: the prompt is empty`, field: promptField })
           }
           const room = contextLength - tokens.length
+          const maxTokens = Math.min(request.maxTokens ?? room, room)
           const limit = request.prompt._tag === "Chat"
-            ? limits({ conversation: request.prompt.conversation, state: reasoning, budget: request.reasoningBudget })
+            ? limits({
+              conversation: request.prompt.conversation,
+              state: reasoning,
+              budget: request.reasoningBudget,
+              ...(request.toolChoice?.required === true ? { callWithin: maxTokens } : {})
+            })
             : undefined
           const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
           const format = request.outputFormat
@@ -141,15 +147,16 @@ export class Generation extends Context.Service<Generation, {
             ...(format === undefined ? {} : { format }),
             parallel: request.parallelToolCalls ?? true,
             plain: request.prompt._tag !== "Chat",
-            reasoning: format === undefined || mayReason(request.prompt, reasoning) ? reasoning : { _tag: "Closed" }
+            reasoning: format === undefined || mayReason(request.prompt, reasoning) ? reasoning : { _tag: "Closed" },
+            reasoningLimit: limit?.tokens
           })
           const engineRequest = (choice: number): EngineRequest => ({
             tokens,
-            maxTokens: Math.min(request.maxTokens ?? room, room),
+            maxTokens,
             stopTokens: stopTokens(options, tokenizer.endTokens),
             ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
             ...(options.topLogprobs === undefined ? {} : { topLogprobs: options.topLogprobs }),
-            ...(limit === undefined ? {} : { limit }),
+            ...(limit?.passage === undefined ? {} : { limit: limit.passage }),
             ...(grammar === undefined ? {} : { grammar, greedySyntax: settings.greedyToolSyntax && format === undefined }),
             sampling: choice === 0
               ? request.sampling

@@ -10,16 +10,34 @@ import type { ToolCallSyntax } from "./tools/ToolCallParser.ts"
 /** What the model is made to write when it has used up its reasoning, so that it knows why it stops. */
 const closingSentence = "\n\nThat is all the thinking there is time for; now I answer.\n"
 
+/** Of the output of a forced call, what its reasoning leaves for it: half, within these. */
+const leastForCall = 128
+const mostForCall = 4096
+
+/** Tokens of reasoning in an output of at most so many that has to be a call. */
+const beforeCall = (most: number): number => Math.max(0, most - Math.max(leastForCall, Math.min(Math.ceil(most / 2), mostForCall)))
+
 export interface ReasoningRequest {
   readonly conversation: Conversation
   /** Where the prompt leaves the model. */
   readonly state: ReasoningState
   /** Tokens, where the request says. */
   readonly budget: number | undefined
+  /** The output has to be a call, in at most so many tokens. */
+  readonly callWithin?: number
 }
 
-/** How the reasoning of one request is limited: by its budget, or by its effort where the template does not act on that. */
-export type ReasoningLimits = (request: ReasoningRequest) => PassageLimit | undefined
+export interface ReasoningLimit {
+  readonly tokens: number
+  /** Forces its end; absent where reasoning has no end that could be forced, or where the output's grammar lets none begin. */
+  readonly passage?: PassageLimit
+}
+
+/**
+ * How the reasoning of one request is limited: by its budget, or by its effort where the template does not act on that; before a forced call also by
+ * what the call needs.
+ */
+export type ReasoningLimits = (request: ReasoningRequest) => ReasoningLimit | undefined
 
 /** Reasoning can be limited where single tokens mark its end. */
 export const make = (
@@ -35,32 +53,54 @@ export const make = (
       return token === undefined ? undefined : [token]
     }
 
+    const tokensOf = ({ budget, callWithin, conversation: { templateVariables } }: ReasoningRequest): number | undefined => {
+      const asked = budget ?? (format.takesEffort ? undefined : effortBudget(templateVariables["reasoning_effort"]))
+      return callWithin === undefined ? asked : Math.min(asked ?? Infinity, beforeCall(callWithin))
+    }
+
     if (syntax.marksReasoning === true) {
       const end = single("<|end|>")
       const begin = yield* encode("<|channel|>analysis<|message|>")
-      const next = yield* encode(`${closingSentence.trimEnd()}<|end|><|start|>assistant`)
+      const next = "<|end|><|start|>assistant"
       const answer = yield* encode("<|channel|>final<|message|>")
-      return ({ budget, conversation: { templateVariables, tools } }) => {
-        const tokens = budget ?? (format.takesEffort ? undefined : effortBudget(templateVariables["reasoning_effort"]))
+      const closed = yield* encode(next)
+      const told = yield* encode(closingSentence.trimEnd() + next)
+      return (request) => {
+        const tokens = tokensOf(request)
+        if (tokens === undefined) return undefined
+        if (end === undefined || (tokens === 0 && request.callWithin !== undefined)) return { tokens }
+        const forced = tokens === 0 ? closed : told
+        // The output of a forced call has one message of reasoning at most, and what is forced fits in there only. Its header may be cut into any tokens.
+        if (request.callWithin !== undefined) return { tokens, passage: { tokens: tokens + begin.length, begin: [], end, forced } }
         // Where there are tools, the next message may be a call.
-        return end === undefined || tokens === undefined
-          ? undefined
-          : { tokens, begin, end, forced: tools.length > 0 ? next : [...next, ...answer] }
+        const passage = { tokens, begin, end, forced: request.conversation.tools.length > 0 ? forced : [...forced, ...answer] }
+        return { tokens, passage }
       }
     }
 
-    const pairs = new Map<string, Omit<PassageLimit, "tokens">>()
+    const pairs = new Map<
+      string,
+      Omit<PassageLimit, "tokens" | "forced"> & { readonly closed: ReadonlyArray<number>; readonly told: ReadonlyArray<number> }
+    >()
     for (const [open, close] of format.tags) {
       const end = single(close)
       if (end === undefined) continue
       const after = open === format.tags[0]?.[0] ? format.afterReasoning : "\n\n"
-      pairs.set(close, { begin: yield* encode(open), end, forced: yield* encode(`${closingSentence}${close}${after}`) })
+      pairs.set(close, {
+        begin: yield* encode(open),
+        end,
+        closed: yield* encode(`\n${close}${after}`),
+        told: yield* encode(`${closingSentence}${close}${after}`)
+      })
     }
     const first = format.tags.map(([, close]) => pairs.get(close)).find((pair) => pair !== undefined)
-    return ({ budget, conversation, state }) => {
-      const tokens = budget ?? (format.takesEffort ? undefined : effortBudget(conversation.templateVariables["reasoning_effort"]))
+    return (request) => {
+      const { state } = request
+      const tokens = tokensOf(request)
       if (tokens === undefined || state._tag === "Closed") return undefined
       const pair = state._tag === "Open" ? pairs.get(state.closing) : first
-      return pair === undefined ? undefined : { ...pair, tokens, begin: state._tag === "Open" ? [] : pair.begin }
+      if (pair === undefined) return undefined
+      const { begin, closed, end, told } = pair
+      return { tokens, passage: { tokens, begin: state._tag === "Open" ? [] : begin, end, forced: tokens === 0 ? closed : told } }
     }
   })

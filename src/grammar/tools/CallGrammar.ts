@@ -23,6 +23,8 @@ export interface CallGrammarOptions {
   readonly parallel: boolean
   /** Tags of reasoning that may come first. `open` absent: the output begins inside it. */
   readonly reasoning?: { readonly open?: string; readonly close: string }
+  /** Messages of reasoning that may come first, where messages have channels; absent: any number, and one before a required call. */
+  readonly thoughts?: number
   /** Marks what the arguments say as content, so that the syntax around it can be told from it. */
   readonly marksContent?: boolean
   /** Id of the token that is this text, where the vocabulary has it as a special one. */
@@ -135,14 +137,21 @@ class CallGrammar {
     return reasoning.open === undefined ? rest : Ir.optional(Ir.sequence(newlines, this.#mark(reasoning.open), rest))
   }
 
-  /** gpt-oss: messages of reasoning and to the user, then the answer or a call, which ends the turn. */
+  /** gpt-oss: messages of reasoning and to the user, then the answer or a call, which ends the turn. Before a required call only reasoning. */
   #channels(call: Ir.Node, answer: Ir.Node): Ir.Node {
+    const { required, thoughts } = this.#options
     const headed = (channel: string, body: Ir.Node) =>
       Ir.sequence(this.#mark("<|channel|>"), Ir.text(channel), this.#mark("<|message|>"), body)
-    const ended: Ir.Node = this.#upTo("<|end|>")
     const next = Ir.sequence(this.#mark("<|start|>"), Ir.text("assistant"))
-    const before = Ir.repeat(Ir.sequence(Ir.choice(headed("analysis", ended), headed("commentary", ended)), next), 0, null)
-    return Ir.sequence(before, this.#options.required ? call : Ir.choice(call, headed("final", answer)))
+    const ended = (channel: string) => Ir.sequence(headed(channel, this.#upTo("<|end|>")), next)
+    const thought = ended("analysis")
+    const thoughtAtMost = (most: number) => most === 0 ? Ir.text("") : Ir.repeat(thought, 0, most)
+    if (required) return Ir.sequence(thoughtAtMost(thoughts ?? 1), call)
+    const told = ended("commentary")
+    const before = thoughts === undefined
+      ? Ir.repeat(Ir.choice(thought, told), 0, null)
+      : Ir.sequence(thoughtAtMost(thoughts), Ir.repeat(told, 0, null))
+    return Ir.sequence(before, Ir.choice(call, headed("final", answer)))
   }
 }
 

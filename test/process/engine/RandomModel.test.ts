@@ -12,8 +12,10 @@ import { checkChatStream } from "../../support/ChatStreamChecker.ts"
 import { type Schema, valid } from "../../support/SchemaOracle.ts"
 import { settings } from "../../unit/server/harness.ts"
 
-const file = join(projectRoot, "test", "fixtures", "golden", "llama", "model-f32.gguf")
-const isThere = existsSync(file) && existsSync(addonPath())
+const golden = (family: string, name: string) => join(projectRoot, "test", "fixtures", "golden", family, name)
+const withoutMarks = golden("llama", "model-f32.gguf")
+/** Its vocabulary has the tokens of messages in channels. */
+const withChannels = golden("gpt-oss", "model-mxfp4_moe.gguf")
 
 /** Bounded all over, so that a model that never ends of its own accord has to. */
 const schemas: Readonly<Record<string, Schema>> = {
@@ -67,7 +69,7 @@ interface Answer {
   }>
 }
 
-const layerServer = (toolSyntax: string) => {
+const layerServer = (toolSyntax: string, file: string) => {
   const catalogEntry = {
     id: "random",
     file,
@@ -85,11 +87,16 @@ const layerServer = (toolSyntax: string) => {
   )
 }
 
-describe(`a model of random weights${isThere ? "" : " (needs its file and the built addon)"}`, () => {
-  // In harmony, calls come after reasoning, of which this model finds no end.
-  for (const { name: syntax } of syntaxes.filter(({ name }) => name !== "harmony")) {
+const models = [...syntaxes.map(({ name }) => ({ syntax: name, file: withoutMarks })), { syntax: "harmony", file: withChannels }]
+
+describe("a model of random weights", () => {
+  for (const { file, syntax } of models) {
+    const isThere = existsSync(file) && existsSync(addonPath())
+    const marks = file === withChannels ? " with tokens for its channels" : ""
     it.live.skipIf(!isThere)(
-      `writes valid calls in ${syntax}: required, named and strict, streamed and whole`,
+      `writes valid calls in ${syntax}${marks}: required, named and strict, streamed and whole${
+        isThere ? "" : " (needs its file and the built addon)"
+      }`,
       () =>
         Effect.gen(function*() {
           yield* (yield* Engine).ready
@@ -163,7 +170,7 @@ describe(`a model of random weights${isThere ? "" : " (needs its file and the bu
               }
             }
           })
-        }).pipe(Effect.provide(layerServer(syntax))),
+        }).pipe(Effect.provide(layerServer(syntax, file))),
       60_000
     )
   }

@@ -21,27 +21,42 @@ export const tokensOf = (text: string): Array<number> => Array.from({ length: te
 
 export const textOf = (tokens: Iterable<number>): string => String.fromCharCode(...tokens)
 
-/** One token per UTF-16 code unit; 3 ends a turn. */
+/** The same, but for texts that are tokens of their own. */
+export const tokensWith = (specials: ReadonlyMap<string, number>, text: string): Array<number> => {
+  const tokens: Array<number> = []
+  for (let at = 0; at < text.length;) {
+    const [special, id] = [...specials].find(([own]) => text.startsWith(own, at)) ?? []
+    tokens.push(id ?? text.charCodeAt(at))
+    at += special?.length ?? 1
+  }
+  return tokens
+}
+
+/** One token per UTF-16 code unit, and those of `specials`; 3 ends a turn. */
 export const layerTokenizer = (
   decode: (token: number) => string = (token) => String.fromCharCode(token),
   tokenId: (text: string) => number | undefined = () => undefined,
-  onEncode: (tenant: string) => void = () => {}
-) =>
-  Layer.succeed(Tokenizer, {
+  onEncode: (tenant: string) => void = () => {},
+  specials: ReadonlyMap<string, number> = new Map()
+) => {
+  const texts = new Map([...specials].map(([text, id]) => [id, text]))
+  const textOfToken = (token: number) => texts.get(token) ?? decode(token)
+  return Layer.succeed(Tokenizer, {
     encode: (prompt) =>
       Effect.map(CurrentTenant, (tenant) => {
         onEncode(tenant)
-        return Int32Array.from(tokensOf(prompt.text))
+        return Int32Array.from(tokensWith(specials, prompt.text))
       }),
-    tokenBytes: (token) => Buffer.from(decode(token)),
-    decoder: () => ({ push: decode, end: () => "" }),
+    tokenBytes: (token) => Buffer.from(textOfToken(token)),
+    decoder: () => ({ push: textOfToken, end: () => "" }),
     endTokens: Int32Array.of(3),
     bos: undefined,
     eos: undefined,
-    specialTexts: [],
-    tokenId,
+    specialTexts: [...specials.keys()],
+    tokenId: (text) => specials.get(text) ?? tokenId(text),
     size: 0x1_0000
   })
+}
 
 /** `role:content|` for each message; a message "no template" is refused, and enable_thinking opens a reasoning block. */
 export const layerTemplate = Layer.succeed(ChatTemplate, {
@@ -114,6 +129,8 @@ export interface HarnessOptions {
   readonly prefixCache?: boolean
   /** Token of a text, where it is one. */
   readonly tokenId?: (text: string) => number | undefined
+  /** Texts that are control tokens. */
+  readonly specials?: ReadonlyMap<string, number>
   /** Called with the tenant of every prompt that is encoded. */
   readonly onEncode?: (tenant: string) => void
   readonly served?: Partial<ServedModelValue>
@@ -141,7 +158,7 @@ export const harness = (options: HarnessOptions): Effect.Effect<Harness, unknown
       Layer.provideMerge(
         Layer.mergeAll(
           layerScripted(options.script),
-          layerTokenizer(options.decode, options.tokenId, options.onEncode),
+          layerTokenizer(options.decode, options.tokenId, options.onEncode, options.specials),
           layerTemplate,
           layerServedModel(value.aliases, options.prefixCache, options.served),
           Auth.layer,
