@@ -52,6 +52,9 @@ export interface AcceptedGeneration {
 /** Seconds after which a client asks again while the model loads. */
 const loadingRetryAfter = 2
 
+/** Characters of a call that are held back where no grammar promises that it will be one. */
+const unheldPatience = 256
+
 /** One request's life: render, encode, check, queue, generate, and once more when the engine was lost before the client got anything. */
 export class Generation extends Context.Service<Generation, {
   /** Everything that can be refused before there is output. Closing the scope cancels the generation. */
@@ -183,7 +186,7 @@ export class Generation extends Context.Service<Generation, {
                   ...(options.minTokens === undefined ? {} : { minTokens: options.minTokens }),
                   ...(options.includeStop === undefined ? {} : { includeStop: options.includeStop }),
                   ...(options.topLogprobs === undefined ? {} : { trail: new TokenTrail(tokenizer.tokenBytes) }),
-                  ...(parses ? { tools } : {}),
+                  ...(parses ? { tools: { ...tools, patience: held.grammar === undefined ? unheldPatience : 0 } } : {}),
                   emit
                 }),
               options,

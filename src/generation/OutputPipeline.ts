@@ -6,8 +6,9 @@ import type { StreamDecoder } from "../tokenizer/Tokenizer.ts"
 import { ReasoningSplitter } from "./ReasoningSplitter.ts"
 import * as StopStrings from "./StopStrings.ts"
 import type { TokenTrail } from "./TokenTrail.ts"
+import { CallHold } from "./tools/CallHold.ts"
 import { CallSpacing } from "./tools/CallSpacing.ts"
-import type { ToolCallParser, ToolCallSyntax } from "./tools/ToolCallParser.ts"
+import type { ToolCallParser, ToolCallSink, ToolCallSyntax } from "./tools/ToolCallParser.ts"
 
 /** How tool calls are taken out of the text. */
 export interface ToolCallOptions {
@@ -17,6 +18,8 @@ export interface ToolCallOptions {
   readonly newId: () => string
   /** False: the output ends with its first call. */
   readonly parallel: boolean
+  /** Characters of a call that are held back until it is sure that it is one, where nothing promises it. Default 0. */
+  readonly patience?: number
 }
 
 export interface OutputPipelineOptions {
@@ -131,9 +134,9 @@ export class OutputPipeline {
     return this.stopStrings.length === 0 ? undefined : StopStrings.make(this.stopStrings)
   }
 
-  private makeParser({ newId, offered, parallel, syntax }: ToolCallOptions): ToolCallParser {
+  private makeParser({ newId, offered, parallel, patience = 0, syntax }: ToolCallOptions): ToolCallParser {
     const ids = new Set<string>()
-    return syntax.parser({
+    const sink: ToolCallSink = {
       text: (text) => this.text(text),
       reasoning: (text) => this.emit({ _tag: "Reasoning", text }),
       start: (name, written) => {
@@ -150,7 +153,8 @@ export class OutputPipeline {
       end: () => {
         this.endedByCall ||= !parallel
       }
-    }, offered)
+    }
+    return syntax.parser(patience === 0 ? sink : new CallHold(sink, patience), offered)
   }
 
   /** Text that was held back for a stop string that does not come: what follows is no text. */

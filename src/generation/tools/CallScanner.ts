@@ -7,8 +7,8 @@ export type Verdict = "more" | "done" | "bad"
 /** Reads what follows an opener, a character at a time, and reports the calls in it to a {@link CallOutput}. */
 export interface CallReader {
   readonly step: (unit: string) => Verdict
-  /** The output is over: a call that is complete but for its closer is reported now. */
-  readonly end?: () => void
+  /** Of readers whose calls stand or fall together: whether they stand if nothing more comes. */
+  readonly stands?: boolean
 }
 
 /** Where readers report a call. */
@@ -54,6 +54,8 @@ export class CallScanner implements ToolCallParser, CallOutput {
   #arguments = ""
   /** How often calls began, finished or were settled. */
   #changes = 0
+  /** Calls were reported that stand only if what follows them allows it. */
+  #tentative = false
   open = false
   work = 0
 
@@ -75,8 +77,9 @@ export class CallScanner implements ToolCallParser, CallOutput {
       this.argument(this.#tag)
       this.#takeSource(this.#tag)
       this.#tag = ""
-    } else this.#reader?.end?.()
+    }
     if (this.open) this.finish(false)
+    this.#judge(this.#reader?.stands === true)
     this.#addText(this.#held + this.#tag)
     this.#held = ""
     this.#tag = ""
@@ -102,7 +105,8 @@ export class CallScanner implements ToolCallParser, CallOutput {
     this.#flushArguments()
     this.#changes++
     this.open = false
-    this.#sink.end(whole)
+    this.#tentative = this.#reader?.stands !== undefined
+    this.#sink.end(whole, this.#tentative)
   }
 
   settle(): void {
@@ -129,7 +133,13 @@ export class CallScanner implements ToolCallParser, CallOutput {
     if (verdict === "more") return
     this.#takeSource(this.#held)
     this.#held = ""
+    this.#judge(true)
     this.#reader = undefined
+  }
+
+  #judge(stands: boolean): void {
+    if (this.#tentative) this.#sink.settle?.(stands)
+    this.#tentative = false
   }
 
   #stepText(unit: string): void {
@@ -178,6 +188,7 @@ export class CallScanner implements ToolCallParser, CallOutput {
     this.#tag = ""
     this.#broken = false
     this.finish(false)
+    this.#judge(false)
     this.#reader = undefined
     if (this.#openers.has(tag)) this.#read(tag)
     else this.#takeSource(tag)
@@ -189,6 +200,7 @@ export class CallScanner implements ToolCallParser, CallOutput {
       this.#broken = true
       return this.#stepBroken(unit)
     }
+    this.#judge(false)
     this.#reader = undefined
     this.#arguments = ""
     const held = this.#held

@@ -28,6 +28,10 @@ class BareReader implements CallReader {
     this.#tagged = tagged
   }
 
+  get stands(): boolean {
+    return this.#place === "over" || (this.#place === "betweenJson" && !this.#separated)
+  }
+
   step(unit: string): Verdict {
     switch (this.#place) {
       case "json": {
@@ -67,9 +71,9 @@ class BareReader implements CallReader {
         this.#separated = true
         return "more"
       case "item":
-        return unit === "]" && this.#name !== "" ? "done" : this.#beginName(unit)
+        return unit === "]" && this.#name !== "" ? this.#finish() : this.#beginName(unit)
       case "betweenItems":
-        if (unit === "]") return "done"
+        if (unit === "]") return this.#finish()
         this.#place = "item"
         return unit === "," ? "more" : "bad"
       default:
@@ -105,8 +109,15 @@ class BareReader implements CallReader {
     if (!this.#output.open && own.certain) this.#output.begin(this.#name)
     if (!own.done) return "more"
     this.#output.finish(true)
-    if (this.#builtin) return "done"
+    if (this.#builtin) return this.#finish()
     this.#place = "betweenItems"
+    return "more"
+  }
+
+  /** Only white space may follow. */
+  #finish(): Verdict {
+    this.#output.settle()
+    this.#place = "over"
     return "more"
   }
 }

@@ -10,6 +10,7 @@ const idMarker = "[CALL_ID]"
 
 /** White space and a JSON array of calls. */
 class ArrayReader implements CallReader {
+  readonly stands = false
   readonly #output: CallOutput
   #call: JsonCall | undefined
   #place: "array" | "item" | "call" | "next" = "array"

@@ -10,8 +10,13 @@ export interface ToolCallSink {
   readonly start: (name: string, id?: string) => void
   /** A piece of the call's arguments as JSON text. */
   readonly argument: (text: string) => void
-  /** `whole`: the call is complete. False where the output broke off in the middle of it, or went on as no call does. */
-  readonly end: (whole: boolean) => void
+  /**
+   * `whole`: the call is complete. False where the output broke off in the middle of it, or went on as no call does. `tentative`: what follows
+   * decides whether it is a call at all, and `settle` says so.
+   */
+  readonly end: (whole: boolean, tentative?: boolean) => void
+  /** Of syntaxes whose calls stand or fall together: whether those since the last time stand. */
+  readonly settle?: (stands: boolean) => void
   /** Of syntaxes that mark reasoning themselves. */
   readonly reasoning?: (text: string) => void
   /** What the model wrote that became calls, markup and all; together with the texts, in this order, it is the whole output. */

@@ -4,6 +4,7 @@ import { OutputCollector } from "../../../../src/domain/Output.ts"
 import type { Tool } from "../../../../src/domain/Tool.ts"
 import { OutputPipeline } from "../../../../src/generation/OutputPipeline.ts"
 import { ReasoningSplitter } from "../../../../src/generation/ReasoningSplitter.ts"
+import { CallHold } from "../../../../src/generation/tools/CallHold.ts"
 import { CallSpacing } from "../../../../src/generation/tools/CallSpacing.ts"
 import type { ToolCallSyntax } from "../../../../src/generation/tools/ToolCallParser.ts"
 import { type ReasoningFormat, type ReasoningState } from "../../../../src/prompt/Reasoning.ts"
@@ -62,6 +63,8 @@ export interface RunOptions {
   readonly reasoning?: ReasoningState
   readonly format?: ReasoningFormat
   readonly stops?: ReadonlyArray<string>
+  /** Characters of a call that are held back. Default 0. */
+  readonly patience?: number
 }
 
 /** Output of a pipeline that is given these texts, one as each token's. */
@@ -73,7 +76,13 @@ export const piped = (pieces: ReadonlyArray<string>, options: RunOptions): Read 
     ...(options.reasoning === undefined ? {} : { reasoning: options.reasoning }),
     ...(options.format === undefined ? {} : { format: options.format }),
     stopStrings: options.stops ?? [],
-    tools: { syntax: options.syntax, offered: options.tools ?? [], newId: () => `call_${ids++}`, parallel: true },
+    tools: {
+      syntax: options.syntax,
+      offered: options.tools ?? [],
+      newId: () => `call_${ids++}`,
+      parallel: true,
+      patience: options.patience ?? 0
+    },
     emit: (event) => {
       if (event._tag !== "Finish") output.add(event)
     }
@@ -88,44 +97,46 @@ export interface Settled extends Read {
   readonly source: string
 }
 
-/** The same, but that calls which broke off are text, as they are where nothing was streamed yet. */
+/** The same of a parser by itself, whose calls are held back until their end. */
 export const settled = (pieces: ReadonlyArray<string>, options: RunOptions): Settled => {
   let text = ""
   let reasoning = ""
   let source = ""
-  let lastSource = ""
-  let callSource = ""
-  let call: { name: string; text: string } | undefined
   const calls: Array<{ name: string; text: string }> = []
   const parts: Array<string | undefined> = []
-  const parser = options.syntax.parser({
-    text: (own) => {
-      parts.push(own)
-      source += own
-    },
-    reasoning: (own) => {
-      reasoning += own
-      source += own
-    },
-    source: (own) => {
-      lastSource = own
-      source += own
-      if (call !== undefined) callSource += own
-    },
+  const hold = new CallHold({
+    text: (own) => parts.push(own),
+    reasoning: (own) => reasoning += own,
     start: (name) => {
-      call = { name, text: "" }
-      callSource = lastSource
+      parts.push(undefined)
+      calls.push({ name, text: "" })
     },
     argument: (own) => {
+      const call = calls.at(-1)
       if (call !== undefined) call.text += own
     },
     end: (whole) => {
-      if (call !== undefined && whole) {
-        calls.push(call)
-        parts.push(undefined)
-      } else parts.push(callSource)
-      call = undefined
+      if (!whole) throw new Error("a call that was held back and is none")
     }
+  }, Infinity)
+  const written = (own: string) => source += own
+  const parser = options.syntax.parser({
+    text: (own) => {
+      written(own)
+      hold.text(own)
+    },
+    reasoning: (own) => {
+      written(own)
+      hold.reasoning(own)
+    },
+    source: (own) => {
+      written(own)
+      hold.source(own)
+    },
+    start: (name, id) => hold.start(name, id),
+    argument: (own) => hold.argument(own),
+    end: (whole, tentative) => hold.end(whole, tentative),
+    settle: (stands) => hold.settle(stands)
   }, options.tools ?? [])
   const splitter = options.syntax.marksReasoning === true
     ? undefined
