@@ -14,12 +14,14 @@ export interface ScriptedAnswer {
   readonly reason?: "stop" | "length"
   /** Prompt tokens that count as served from the cache. Default 0. */
   readonly cachedTokens?: number
-  /** Wait before the first token. */
-  readonly delay?: Duration.Input
+  /** Wait before the first token: a time, or until an effect is done. */
+  readonly delay?: ScriptedWait
   /** Wait between two tokens. Without `delay` and `interval` a token comes with every step of the engine, as fast as it can. */
-  readonly interval?: Duration.Input
+  readonly interval?: ScriptedWait
   readonly fault?: ScriptedFault
 }
+
+export type ScriptedWait = Duration.Input | Effect.Effect<void>
 
 /** Happens in place of the token after `afterTokens` tokens, and takes the place of the end. */
 export type ScriptedFault =
@@ -134,12 +136,12 @@ export class ScriptedScheduler {
   private timed(run: Run): Effect.Effect<void> {
     const { delay, interval } = run.answer
     return Effect.gen({ self: this }, function*() {
-      if (delay !== undefined) yield* Effect.sleep(delay)
+      if (delay !== undefined) yield* wait(delay)
       if (interval === undefined) {
         if (run.pace === "timed") run.pace = "stepped"
         return this.schedule()
       }
-      while (this.advanceAlone(run)) yield* Effect.sleep(interval)
+      while (this.advanceAlone(run)) yield* wait(interval)
     })
   }
 
@@ -208,6 +210,8 @@ export class ScriptedScheduler {
     if (!this.writer.empty && !this.closed) this.options.onFrame(this.writer.take())
   }
 }
+
+const wait = (how: ScriptedWait): Effect.Effect<void> => Effect.isEffect(how) ? how : Effect.sleep(how)
 
 /** What the request asked to know about the token that was counted last. */
 const scores = ({ answer, generated, request }: Run, token: number): EngineLogprobs | undefined => {

@@ -58,3 +58,10 @@ export const Weather = z.object({
   unit: z.enum(["c", "f"]),
   exact: z.boolean().nullable()
 })
+
+/** Fails unless every one of an object's partial readings has the fields of the one before it, in their order, and the last is `whole`. */
+export const assertGrows = (partials: ReadonlyArray<unknown>, whole: unknown, what?: string): void => {
+  const fields = partials.map((partial) => Object.keys(Object(partial)))
+  fields.forEach((own, index) => assert.deepStrictEqual(own.slice(0, fields[index - 1]?.length), fields[index - 1] ?? own, what))
+  assert.deepStrictEqual(partials.at(-1), whole, what)
+}

@@ -4,7 +4,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { assert, describe, it } from "@effect/vitest"
 import { generateObject, generateText, Output, streamObject, streamText, tool } from "ai"
 import { Effect } from "effect"
-import { demoUrl, isDemoThere, layerDemo, samplings, Town, Weather } from "../structured.ts"
+import { assertGrows, demoUrl, isDemoThere, layerDemo, samplings, Town, Weather } from "../structured.ts"
 
 const id = "mashbox-demo"
 
@@ -19,14 +19,10 @@ const providers = {
 // Not every provider sends on strict and seed.
 globalThis.AI_SDK_LOG_WARNINGS = false
 
-const last = async <A>(parts: AsyncIterable<A>): Promise<{ readonly count: number; readonly value: A | undefined }> => {
-  let count = 0
-  let value: A | undefined
-  for await (const part of parts) {
-    count++
-    value = part
-  }
-  return { count, value }
+const all = async <A>(parts: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
+  const found: Array<A> = []
+  for await (const part of parts) found.push(part)
+  return found
 }
 
 describe(`the AI SDK's structured output${isDemoThere ? "" : " (needs the model and the built addon)"}`, () => {
@@ -46,13 +42,12 @@ describe(`the AI SDK's structured output${isDemoThere ? "" : " (needs the model 
             const output = Output.object({ schema: Town })
             Town.parse((await generateText({ ...ask, output })).output)
             const streamed = streamText({ ...ask, output })
-            const partials = await last(streamed.partialOutputStream)
-            assert.isAbove(partials.count, 1, name)
-            assert.deepStrictEqual<unknown>(Town.parse(await streamed.output), partials.value)
+            const partials = await all(streamed.partialOutputStream)
+            assertGrows(partials, Town.parse(await streamed.output), name)
             Town.parse((await generateObject({ ...ask, schema: Town })).object)
             const objects = streamObject({ ...ask, schema: Town })
-            const partialObjects = await last(objects.partialObjectStream)
-            assert.deepStrictEqual<unknown>(Town.parse(await objects.object), partialObjects.value)
+            const partialObjects = await all(objects.partialObjectStream)
+            assertGrows(partialObjects, Town.parse(await objects.object), name)
 
             const tools = {
               get_weather: tool({ description: "The weather of a city", inputSchema: Weather, strict: true, execute: () => "sunny" }),

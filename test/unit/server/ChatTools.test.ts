@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
+import type { NativeSubmit } from "../../../src/engine/Native.ts"
 import type { ScriptedAnswer } from "../../../src/engine/ScriptedScheduler.ts"
 import { checkChatStream } from "../../support/ChatStreamChecker.ts"
 import { answerOf, errorOf, events, eventually, harness, textOf, tokensOf, user } from "./harness.ts"
@@ -166,7 +167,13 @@ describe("several choices", () => {
 
   it.live("interleave in a stream, each with its index", () =>
     Effect.gen(function*() {
-      const server = yield* harness({ script })
+      const submitted = yield* Deferred.make<void>()
+      const delay = Deferred.await(submitted)
+      const answer = (request: NativeSubmit, index: number): ScriptedAnswer => {
+        if (index === 2) Deferred.doneUnsafe(submitted, Effect.void)
+        return { ...script.answer(request), delay }
+      }
+      const server = yield* harness({ script: { answer } })
       const stream = yield* Effect.promise(async () =>
         (await server.post({ messages: user("hi"), n: 3, seed: 5, stream: true, stream_options: { include_usage: true } })).text()
       )

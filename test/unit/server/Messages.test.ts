@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Deferred, Effect, Schema } from "effect"
 import { AnthropicError } from "../../../schema/anthropic/Error.ts"
 import { Message, TokenCount } from "../../../schema/anthropic/Message.ts"
 import { EngineError } from "../../../src/domain/Errors.ts"
 import { checkMessagesStream } from "../../support/MessagesStreamChecker.ts"
-import { eventually, type Harness, harness, type HarnessOptions, textOf, tokensOf, user } from "./harness.ts"
+import { eventually, type Harness, harness, type HarnessOptions, readUntil, textOf, tokensOf, user } from "./harness.ts"
 
 const says = (text: string): HarnessOptions["script"] => ({ answer: () => ({ tokens: tokensOf(text) }) })
 
@@ -166,14 +166,17 @@ describe("POST /v1/messages", () => {
 
   it.live("starts the message and keeps it alive while there is no output", () =>
     Effect.gen(function*() {
+      const held = yield* Deferred.make<void>()
       const server = yield* harness({
-        script: { answer: () => ({ tokens: tokensOf("late"), delay: 60 }) },
+        script: { answer: () => ({ tokens: tokensOf("late"), delay: Deferred.await(held) }) },
         limits: { headMs: 5, keepAliveMs: 5 }
       })
-      const checked = checkMessagesStream(yield* streamed(server, hi))
-      const names = checked.events.map(({ type }) => type)
-      assert.strictEqual(names[0], "message_start")
-      assert.isAtLeast(names.indexOf("content_block_start"), 3)
+      const response = yield* send(server, { ...hi, stream: true })
+      const pings = (text: string) => text.match(/^event: ping$/gm)?.length ?? 0
+      const { rest, text } = yield* Effect.promise(() => readUntil(response, (text) => pings(text) > 1))
+      yield* Deferred.succeed(held, undefined)
+      const checked = checkMessagesStream(text + (yield* Effect.promise(rest)))
+      assert.strictEqual(checked.events[0]?.type, "message_start")
       assert.deepStrictEqual(checked.content, [{ type: "text", text: "late" }])
     }))
 

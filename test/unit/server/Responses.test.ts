@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Deferred, Effect, Schema } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { request as httpRequest } from "node:http"
 import { tmpdir } from "node:os"
@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { InputItemList, InputTokens, ResponseDeleted, ResponseObject } from "../../../schema/openai/Responses.ts"
 import type { ScriptedAnswer } from "../../../src/engine/ScriptedScheduler.ts"
 import { checkResponsesStream } from "../../support/ResponsesStreamChecker.ts"
-import { errorOf, eventually, type Harness, harness, textOf, tokensOf } from "./harness.ts"
+import { errorOf, eventually, type Harness, harness, readUntil, textOf, tokensOf } from "./harness.ts"
 
 const says = (text: string) => ({ answer: () => ({ tokens: tokensOf(text) }) })
 
@@ -183,11 +183,15 @@ describe("stream", () => {
 
   it.live("repeats response.in_progress while nothing comes", () =>
     Effect.gen(function*() {
-      const answer: ScriptedAnswer = { tokens: tokensOf("Hi"), delay: "150 millis" }
+      const held = yield* Deferred.make<void>()
+      const answer: ScriptedAnswer = { tokens: tokensOf("Hi"), delay: Deferred.await(held) }
       const server = yield* harness({ script: { answer: () => answer }, limits: { headMs: 1, keepAliveMs: 20 } })
-      const { events } = yield* stream(server, { input: "hi" })
-      const alive = events.filter((event) => event.type === "response.in_progress")
-      assert.isAbove(alive.length, 1)
+      const response = yield* post(server, { input: "hi", stream: true })
+      const alive = (text: string) => text.match(/^event: response\.in_progress$/gm)?.length ?? 0
+      const { rest, text } = yield* Effect.promise(() => readUntil(response, (text) => alive(text) > 2))
+      yield* Deferred.succeed(held, undefined)
+      const { response: answered } = checkResponsesStream(text + (yield* Effect.promise(rest)))
+      assert.strictEqual(answered.status, "completed")
     }))
 
   it.live("a lost engine after output is response.failed with server_error", () =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { request as httpRequest } from "node:http"
@@ -527,27 +527,32 @@ describe("a client that leaves", () => {
     }))
 
   it.live("hears that the server works while there is no output", () =>
-    using({
-      script: { answer: () => ({ tokens: tokensOf("late"), delay: "100 millis" }) },
-      limits: { headMs: 1, keepAliveMs: 10 }
-    }, async (client) => {
-      client.send({ input: "hi" })
-      const events = await client.answer()
-      responseOf(events)
-      assert.isAbove(events.filter(({ type }) => type === "response.in_progress").length, 2)
+    Effect.gen(function*() {
+      const held = yield* Deferred.make<void>()
+      const script = { answer: () => ({ tokens: tokensOf("late"), delay: Deferred.await(held) }) }
+      yield* using({ script, limits: { headMs: 1, keepAliveMs: 10 } }, async (client) => {
+        client.send({ input: "hi" })
+        await eventually(() => client.received.filter(({ type }) => type === "response.in_progress").length > 2)
+        Deferred.doneUnsafe(held, Effect.void)
+        responseOf(await client.answer())
+      })
     }))
 })
 
 describe("the end of the server", () => {
   it.live("lets the running response finish, refuses what waits, and closes with 1001", () =>
     Effect.gen(function*() {
-      const server = yield* harness(on({ script: { answer: () => ({ tokens: tokensOf("0123456789"), interval: "10 millis" }) } }))
+      const held = yield* Deferred.make<void>()
+      const server = yield* harness(on({ script: { answer: () => ({ tokens: tokensOf("0123456789"), interval: Deferred.await(held) }) } }))
       const [busy, idle] = yield* Effect.promise(() => Promise.all([SocketClient.open(server.url), SocketClient.open(server.url)]))
       busy.send({ input: "hi" })
       yield* Effect.promise(() => eventually(() => server.engine.running() === 1))
       const closing = yield* Effect.forkChild(server.close, { startImmediately: true })
       assert.strictEqual(yield* Effect.promise(() => idle.closed), 1001)
       busy.send({ input: "too late" })
+      busy.socket.ping("after it")
+      yield* Effect.promise(() => once(busy.socket, "pong"))
+      yield* Deferred.succeed(held, undefined)
       const response = responseOf(yield* Effect.promise(() => busy.answer()))
       assert.strictEqual(response.status, "completed")
       const { error, headers, status } = errorOf(yield* Effect.promise(() => busy.answer()))
@@ -558,7 +563,7 @@ describe("the end of the server", () => {
 
   it.live("does not come for a connection that has only its age", () =>
     using(
-      { script: { answer: () => ({ tokens: tokensOf("0123456789"), interval: "10 millis" }) }, limits: { socketMs: 30 } },
+      { script: { answer: () => ({ tokens: tokensOf("0123456789"), delay: 500 }) }, limits: { socketMs: 500 } },
       async (client) => {
         client.send({ input: "hi" })
         responseOf(await client.answer())

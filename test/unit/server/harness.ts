@@ -215,3 +215,19 @@ export const answerOf = async (response: Promise<Response>): Promise<ChatComplet
 
 /** A body that must be an error. */
 export const errorOf = async (response: Response): Promise<ErrorBody["error"]> => (await readError(await response.json())).error
+
+/** Reads a stream until `enough` of it is there; `rest` is what comes after that, to the end. */
+export const readUntil = async (response: Response, enough: (text: string) => boolean) => {
+  const reader = response.body!.getReader()
+  const decoder = new TextDecoder()
+  const read = async (enough: (text: string) => boolean) => {
+    let text = ""
+    while (!enough(text)) {
+      const { done, value } = await reader.read()
+      if (done) break
+      text += decoder.decode(value, { stream: true })
+    }
+    return text
+  }
+  return { text: await read(enough), reader, rest: () => read(() => false) }
+}
