@@ -63,7 +63,7 @@ const has = (types: Types, value: unknown): boolean => {
 }
 
 /** JSON of a value that was written as text, by its types: text where a string is meant or nothing else fits. */
-const valueJson = (text: string, types: Types): string => {
+export const typedJson = (text: string, types: Types): string => {
   const trimmed = text.trim()
   const json = python.get(trimmed) ?? trimmed
   const value = parseJson(json)
@@ -77,8 +77,6 @@ export interface ToolParameters {
   readonly types: (key: string) => Types
   /** Always a string, whatever it looks like. */
   readonly isText: (key: string) => boolean
-  /** JSON of the whole value. */
-  readonly json: (key: string, text: string) => string
 }
 
 /** Types of the parameters of the offered tool of this name; without one, everything is a string. */
@@ -95,5 +93,5 @@ export const toolParameters = (tools: ReadonlyArray<Tool>, name: string): ToolPa
     const types = typesOf(key)
     return types.size === 0 || (types.size === 1 && types.has("string"))
   }
-  return { types: typesOf, isText, json: (key, text) => isText(key) ? JSON.stringify(text) : valueJson(text, typesOf(key)) }
+  return { types: typesOf, isText }
 }

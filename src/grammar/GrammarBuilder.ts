@@ -74,7 +74,7 @@ export class GrammarBuilder {
 const nothing: Ir.Node = Ir.choice()
 
 /** The names of the rules in a node. */
-const references = (root: Ir.Node): ReadonlySet<string> => {
+export const references = (root: Ir.Node): ReadonlySet<string> => {
   const names = new Set<string>()
   const seen = new Set<Ir.Node>()
   const pending = [root]

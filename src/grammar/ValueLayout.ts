@@ -21,6 +21,8 @@ export interface ArgumentText {
   readonly string: (language: Regular) => Ir.Node
   /** The argument is read as a string whatever it looks like. */
   readonly only: boolean
+  /** A value that is no string, as it is written within, made an argument. Default: as it is. */
+  readonly other?: (value: Ir.Node) => Ir.Node
 }
 
 /** How a syntax writes the arguments of a call, one by one. */

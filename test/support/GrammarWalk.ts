@@ -27,6 +27,11 @@ export class GrammarWalk {
     return this.#walk(this.#rule(this.#root))
   }
 
+  /** Of a grammar that is regular. */
+  language(): Regular.Regular {
+    return this.toRegular(this.#rule(this.#root))
+  }
+
   #rule(name: string): Node {
     const node = this.#rules.get(name)
     if (node === undefined) throw new Error(`no rule ${name} in the grammar`)

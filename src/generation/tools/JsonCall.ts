@@ -47,7 +47,7 @@ export class JsonObject {
 }
 
 /** Of a JSON string that is read: only control characters are not as they have to be. */
-const escapedControl = (unit: string): string => unit < " " ? jsonUnit(unit) : unit
+export const escapedControl = (unit: string): string => unit < " " ? jsonUnit(unit) : unit
 
 export interface JsonCallOptions {
   /** Keys that the arguments may stand under. */

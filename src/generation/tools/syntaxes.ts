@@ -1,5 +1,6 @@
 import { argPairs } from "./ArgPairs.ts"
 import { deepSeek } from "./DeepSeek.ts"
+import { deepSeekDsml } from "./Dsml.ts"
 import { gemma4 } from "./Gemma4.ts"
 import { generic } from "./Generic.ts"
 import { harmony } from "./Harmony.ts"
@@ -14,6 +15,7 @@ export const syntaxes: ReadonlyArray<ToolCallSyntax> = [
   harmony,
   gemma4,
   deepSeek,
+  deepSeekDsml,
   mistralArguments,
   mistralArray,
   qwenXml,

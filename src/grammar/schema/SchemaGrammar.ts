@@ -105,7 +105,7 @@ export class SchemaGrammar {
       return values.length === 0 ? [] : [{ ...one, values }]
     })
     const plain = texts.length === 0 ? [this.#node(goal)] : others.map((one) => this.#case(one))
-    return choiceOf([...texts, ...plain])
+    return choiceOf([...texts, ...own.other === undefined ? plain : plain.map(own.other)])
   }
 
   #node(goal: Goal): Ir.Node {

@@ -25,6 +25,8 @@ export interface FormContext {
 export interface CallForm {
   /** What begins calls in free text; absent where nothing does. */
   readonly opener?: string
+  /** How the opener is written, where it is no mark by itself. */
+  readonly begin?: Ir.Node
   /** From behind the opener to the end of all calls; `call` are the alternatives for one of them. */
   readonly calls: (call: Ir.Node, most: number | null) => Ir.Node
   /** One call of a tool with these arguments. */
@@ -76,41 +78,52 @@ const hermes = (context: FormContext): CallForm => {
   }
 }
 
+interface TaggedOptions {
+  readonly closer: string
+  readonly argument: (key: Ir.Node, value: Ir.Node) => Ir.Node
+  /** Names of parameters that can be written. */
+  readonly keys?: RegExp
+  /** What stands before a value and says whether it is a string. Absent: the types of the parameter say it. */
+  readonly marks?: { readonly string: string; readonly other: string }
+}
+
 /** Arguments between tags; strings stand there as they are. */
 const taggedArguments = (
   context: FormContext,
-  closer: string,
-  argument: (key: Ir.Node, value: Ir.Node) => Ir.Node
-): Pick<CallForm, "input" | "values"> => ({
-  values: (tool, schema) => {
-    const parameters = toolParameters([{ ...tool, parameters: schema }], tool.name)
-    const layout: ArgumentsLayout = {
-      separator: Ir.text(""),
-      argument: (names, value) =>
-        argument(bareNames(names, "word", /^[^<>\s](?:[^<>\n]*[^<>\s])?$/), value(names._tag === "Text" ? names.text : undefined)),
-      text: (name) => {
-        // A parameter without a name of its own has no types of its own either, and is read as text.
-        const only = name === undefined || parameters.isText(name)
-        return {
-          only,
-          string: (language) => {
-            const text = plainText(only || name === undefined ? language : unmistakable(language, parameters.types(name)), closer)
-            return context.marksContent ? Ir.content(text) : text
+  { argument, closer, keys = /^[^<>\s](?:[^<>\n]*[^<>\s])?$/, marks }: TaggedOptions
+): Pick<CallForm, "input" | "values"> => {
+  const marked = (text: Ir.Node) => marks === undefined ? text : Ir.sequence(Ir.text(marks.string), text)
+  return {
+    values: (tool, schema) => {
+      const parameters = toolParameters([{ ...tool, parameters: schema }], tool.name)
+      const layout: ArgumentsLayout = {
+        separator: Ir.text(""),
+        argument: (names, value) => argument(bareNames(names, "word", keys), value(names._tag === "Text" ? names.text : undefined)),
+        text: (name) => {
+          // Where nothing marks it, a parameter without a name of its own has no types of its own either, and is read as text.
+          const only = marks === undefined && (name === undefined || parameters.isText(name))
+          const plain = only || marks !== undefined || name === undefined
+          return {
+            only,
+            ...(marks === undefined ? {} : { other: (value) => Ir.sequence(Ir.text(marks.other), value) }),
+            string: (language) => {
+              const text = plainText(plain ? language : unmistakable(language, parameters.types(name)), closer)
+              return marked(context.marksContent ? Ir.content(text) : text)
+            }
           }
         }
       }
-    }
-    return compileArgumentsInto(context.builder, schema, layout, { ...schemaOptions(context), layout: new TaggedJsonLayout(closer) })
-  },
-  input: ({ raw }) => argument(Ir.text("input"), raw())
-})
+      return compileArgumentsInto(context.builder, schema, layout, { ...schemaOptions(context), layout: new TaggedJsonLayout(closer) })
+    },
+    input: ({ raw }) => argument(Ir.text("input"), marked(raw(closer)))
+  }
+}
 
 const qwenXml = (context: FormContext): CallForm => ({
-  ...taggedArguments(
-    context,
-    "</parameter>",
-    (key, value) => Ir.sequence(Ir.text("<parameter="), key, Ir.text(">\n"), value, Ir.text("\n</parameter>\n"))
-  ),
+  ...taggedArguments(context, {
+    closer: "</parameter>",
+    argument: (key, value) => Ir.sequence(Ir.text("<parameter="), key, Ir.text(">\n"), value, Ir.text("\n</parameter>\n"))
+  }),
   opener: "<tool_call>",
   calls: (call, most) => several(call, Ir.sequence(Ir.text("\n"), context.mark("<tool_call>")), most),
   call: (tool, values) =>
@@ -122,21 +135,42 @@ const qwenXml = (context: FormContext): CallForm => ({
     )
 })
 
+const deepSeekDsml = (context: FormContext): CallForm => {
+  const token = "｜DSML｜"
+  const tag = (text: string, before = "<") => Ir.sequence(Ir.text(before), context.mark(token), Ir.text(text))
+  const wrapper = gap(context.sample, /<｜DSML｜(\w+)>\s*<｜DSML｜invoke/, "function_calls")
+  return {
+    ...taggedArguments(context, {
+      closer: `</${token}parameter>`,
+      keys: /^[^"\n]+$/,
+      marks: { string: "string=\"true\">", other: "string=\"false\">" },
+      argument: (key, value) => Ir.sequence(tag("parameter name=\""), key, Ir.text("\" "), value, tag("parameter>\n", "</"))
+    }),
+    opener: `<${token}`,
+    begin: tag(""),
+    calls: (call, most) => Ir.sequence(Ir.text(`${wrapper}>\n`), several(call, Ir.text(""), most), tag(`${wrapper}>`, "</")),
+    call: (tool, values) => Ir.sequence(tag(`invoke name="${bareName(tool, /^[^"\n]+$/)}">\n`), values, tag("invoke>\n", "</"))
+  }
+}
+
 const argPairs = (context: FormContext): CallForm => {
   const { mark, sample } = context
   const between = gap(sample, /mbxtool(\s*)<arg_key>/, "\n")
   return {
-    ...taggedArguments(context, "</arg_value>", (key, value) =>
-      Ir.sequence(
-        mark("<arg_key>"),
-        key,
-        mark("</arg_key>"),
-        Ir.text(between),
-        mark("<arg_value>"),
-        value,
-        mark("</arg_value>"),
-        Ir.text(between)
-      )),
+    ...taggedArguments(context, {
+      closer: "</arg_value>",
+      argument: (key, value) =>
+        Ir.sequence(
+          mark("<arg_key>"),
+          key,
+          mark("</arg_key>"),
+          Ir.text(between),
+          mark("<arg_value>"),
+          value,
+          mark("</arg_value>"),
+          Ir.text(between)
+        )
+    }),
     opener: "<tool_call>",
     calls: (call, most) => several(call, Ir.sequence(Ir.text(between), mark("<tool_call>")), most),
     call: (tool, values) => Ir.sequence(Ir.text(bareName(tool) + between), values, mark("</tool_call>"))
@@ -154,7 +188,7 @@ const gemma4 = (context: FormContext): CallForm => {
   const layout = new GemmaLayout(quote)
   return {
     values: (_tool, schema) => compileArgumentsInto(builder, schema, inValues(layout.comma, layout), { ...schemaOptions(context), layout }),
-    input: ({ raw }) => Ir.sequence(Ir.text("input:"), quote, raw(), quote),
+    input: ({ raw }) => Ir.sequence(Ir.text("input:"), quote, raw("<|\"|>"), quote),
     opener: "<|tool_call>",
     calls: (call, most) => several(call, mark("<|tool_call>"), most),
     call: (tool, values) =>
@@ -246,6 +280,7 @@ const harmony = (context: FormContext): CallForm => {
 const forms: Readonly<Record<string, (context: FormContext) => CallForm>> = {
   "arg-pairs": argPairs,
   deepseek: deepSeek,
+  "deepseek-dsml": deepSeekDsml,
   gemma4,
   generic: hermes,
   harmony,

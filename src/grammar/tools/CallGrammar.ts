@@ -117,16 +117,16 @@ class CallGrammar {
   }
 
   #begun(calls: Ir.Node): Ir.Node {
-    const opener = this.#form?.opener
-    return opener === undefined ? calls : Ir.sequence(this.#mark(opener), calls)
+    const { begin, opener } = this.#form ?? {}
+    return opener === undefined ? calls : Ir.sequence(begin ?? this.#mark(opener), calls)
   }
 
   /** Text in which calls may begin; where nothing marks their beginning, only calls and nothing else, or text. */
   #textWith(calls: Ir.Node): Ir.Node {
-    const opener = this.#form?.opener
+    const { begin, opener } = this.#form ?? {}
     if (opener === undefined) return Ir.choice(calls, anyText())
     const tail = anyText([opener])
-    const begun = Ir.sequence(this.#upTo(opener), calls)
+    const begun = begin === undefined ? Ir.sequence(this.#upTo(opener), calls) : Ir.sequence(tail, begin, calls)
     return this.#options.parallel ? Ir.sequence(Ir.repeat(begun, 0, mostCalls), tail) : Ir.choice(begun, tail)
   }
 

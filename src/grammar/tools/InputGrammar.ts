@@ -7,38 +7,55 @@ import * as Lark from "../Lark.ts"
 import * as Pattern from "../Pattern.ts"
 import * as Regular from "../Regular.ts"
 import { toNode } from "../RegularNode.ts"
+import { CloserFree, closerFree } from "./CloserFree.ts"
 
 /** The input of a tool, as it is and as it stands inside a JSON string, without the quotes. */
 export interface InputNodes {
-  readonly raw: () => Ir.Node
+  /** Texts in which the closer does not occur. */
+  readonly raw: (closer: string) => Ir.Node
   readonly escaped: () => Ir.Node
 }
 
-/** Rules of one grammar in another one, under new names, each node changed by `change` or kept. */
+interface TransplantOptions {
+  /** As inside a JSON string. */
+  readonly escape?: boolean
+  /** What becomes of a node; undefined: what becomes of its parts. */
+  readonly instead?: (node: Ir.Node) => Ir.Node | undefined
+  readonly marksContent: boolean
+}
+
+/** Rules of one grammar in another one, under new names. */
 class Transplant {
   readonly #builder: GrammarBuilder
   readonly #escape: boolean
+  readonly #instead: (node: Ir.Node) => Ir.Node | undefined
   readonly #marksContent: boolean
   readonly #names: ReadonlyMap<string, string>
   readonly #made = new Map<Ir.Node, Ir.Node>()
 
-  constructor(builder: GrammarBuilder, grammar: Ir.Grammar, escape: boolean, marksContent: boolean) {
+  constructor(
+    builder: GrammarBuilder,
+    grammar: Ir.Grammar,
+    { escape = false, instead = () => undefined, marksContent }: TransplantOptions
+  ) {
     this.#builder = builder
     this.#marksContent = marksContent
     this.#escape = escape
+    this.#instead = instead
     this.#names = new Map(grammar.rules.map(({ name }) => [name, builder.fresh(`input-${name}`)]))
-    for (const { name, node } of grammar.rules) this.#builder.define(this.#names.get(name) ?? name, this.#node(node))
+    for (const { name, node } of grammar.rules) this.#builder.define(this.#names.get(name) ?? name, this.node(node))
   }
 
   root(grammar: Ir.Grammar): Ir.Node {
     return Ir.rule(this.#names.get(grammar.root) ?? grammar.root)
   }
 
-  #node(node: Ir.Node): Ir.Node {
+  node(node: Ir.Node): Ir.Node {
     const known = this.#made.get(node)
     if (known !== undefined) return known
-    const changed = this.#changed(node)
-    const made = this.#marksContent && leaves.has(node.kind) ? Ir.content(changed) : changed
+    const instead = this.#instead(node)
+    const changed = instead ?? this.#changed(node)
+    const made = this.#marksContent && (instead !== undefined || leaves.has(node.kind)) ? Ir.content(changed) : changed
     this.#made.set(node, made)
     return made
   }
@@ -52,13 +69,13 @@ class Transplant {
       case "sequence":
       case "choice":
       case "and":
-        return { ...node, items: node.items.map((item) => this.#node(item)) }
+        return { ...node, items: node.items.map((item) => this.node(item)) }
       case "repeat":
       case "lexeme":
       case "content":
-        return { ...node, item: this.#node(node.item) }
+        return { ...node, item: this.node(node.item) }
       case "not": {
-        const item = this.#node(node.item)
+        const item = this.node(node.item)
         return this.#escape ? { kind: "and", items: [anyEscaped, { kind: "not", item }] } : { kind: "not", item }
       }
       case "rule":
@@ -66,8 +83,8 @@ class Transplant {
       case "permutation":
         return {
           ...node,
-          separator: this.#node(node.separator),
-          items: node.items.map((item) => ({ ...item, node: this.#node(item.node) }))
+          separator: this.node(node.separator),
+          items: node.items.map((item) => ({ ...item, node: this.node(item.node) }))
         }
       case "free":
       case "token":
@@ -113,6 +130,31 @@ export const inputNodes = (
   marksContent = false
 ): InputNodes => {
   const grammar = grammarOf(syntax, definition)
-  const nodes = (escape: boolean) => () => new Transplant(builder, grammar, escape, marksContent).root(grammar)
-  return { raw: nodes(false), escaped: nodes(true) }
+  const transplant = (options: Omit<TransplantOptions, "marksContent"> = {}) =>
+    new Transplant(builder, grammar, { ...options, marksContent })
+  return {
+    escaped: () => transplant({ escape: true }).root(grammar),
+    raw: (closer) => {
+      const held = new CloserFree(grammar, closer)
+      switch (held.exclusion) {
+        case "needless":
+          return transplant().root(grammar)
+        case "whole": {
+          const whole = closerFree(transplant().root(grammar), closer)
+          return marksContent ? Ir.content(whole) : whole
+        }
+        case "parts": {
+          const plain = transplant()
+          const instead = (node: Ir.Node) => held.isRegular(node) ? closerFree(plain.node(node), closer) : undefined
+          return transplant({ instead }).root(grammar)
+        }
+        case "impossible":
+          throw new GrammarError({
+            reason: "Unsupported",
+            message: `a grammar that refers to itself cannot be kept from ${JSON.stringify(closer)}, which would end the input`,
+            path: ""
+          })
+      }
+    }
+  }
 }

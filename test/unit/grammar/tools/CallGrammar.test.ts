@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { syntaxes } from "../../../../src/generation/tools/syntaxes.ts"
+import * as Derivatives from "../../../../src/grammar/Derivatives.ts"
 import { encodeGrammar } from "../../../../src/grammar/IrEncoder.ts"
 import { type CallGrammarOptions, compileCalls } from "../../../../src/grammar/tools/CallGrammar.ts"
 import { GrammarWalk } from "../../../support/GrammarWalk.ts"
@@ -116,7 +117,7 @@ LF: /\\n/
     const next = random(16)
     for (const syntax of syntaxes) {
       const walk = new GrammarWalk(grammarOf(options(syntax.name, { tools: [patch, regex] })), next)
-      for (let round = 0; round < 60; round++) {
+      for (let round = 0; round < 20; round++) {
         const text = walk.text()
         const { calls } = piped([text], { syntax, tools: [patch, regex] })
         assert.isAbove(calls.length, 0, text)
@@ -130,6 +131,51 @@ LF: /\\n/
     const bad = compileCalls(options("hermes", { tools: [{ ...patch, inputGrammar: { syntax: "lark", definition: "start: missing" } }] }))
     if (Result.isSuccess(bad)) throw new Error("not refused")
     assert.match(bad.failure.message, /^tools\.0\.format\.definition: /)
+  })
+
+  it("keep what would end an input out of it where nothing is escaped", () => {
+    const ends: Readonly<Record<string, string>> = {
+      "qwen-xml": "</parameter>",
+      "arg-pairs": "</arg_value>",
+      "deepseek-dsml": "</｜DSML｜parameter>",
+      gemma4: "<|\"|>"
+    }
+    const closers = Object.values(ends)
+    const parts = closers.flatMap((closer) => [closer, closer.slice(0, 2), closer.slice(2)]).map((part) => JSON.stringify(part)).join(" | ")
+    const tool = (definition: string) => ({ name: "draw", parameters: inputSchema, inputGrammar: { syntax: "lark", definition } })
+    for (const syntax of syntaxes) {
+      const write = writers[syntax.name === "generic" ? "hermes" : syntax.name] ?? (() => "")
+      const walked = (definition: string) => {
+        const own = [tool(definition)]
+        const walk = new GrammarWalk(grammarOf(options(syntax.name, { tools: own, parallel: false })), random(17))
+        const inputs = Array.from({ length: 100 }, () => {
+          const text = walk.text()
+          const { calls } = piped([text], { syntax, tools: own })
+          assert.strictEqual(calls.length, 1, text)
+          const args: { readonly input: string } = JSON.parse(calls[0]?.text ?? "")
+          assert.isTrue(text.endsWith(write([{ name: "draw", arguments: args }])), text)
+          return args.input
+        })
+        return { inputs, walk }
+      }
+      const { inputs, walk } = walked(`start: "a" (${parts} | "x")* BODY?\nBODY: /(.|\\n){1,40}/`)
+      for (const input of inputs) assert.match(input, /^a/)
+      if (syntax.name !== "harmony") {
+        const language = walk.language()
+        for (const closer of closers) {
+          const text = write([{ name: "draw", arguments: { input: `ax${closer}` } }])
+          assert.strictEqual(Derivatives.matches(language, text), closer !== ends[syntax.name], `${syntax.name} ${closer}`)
+        }
+      }
+      // A grammar that refers to itself is kept from it leaf by leaf, where none can end what another one begins.
+      const nested = walked("start: \"(\" start \")\" | /\\[[^\\[\\]]*\\]/").inputs
+      assert.isTrue(nested.some((input) => input.startsWith("((")), syntax.name)
+    }
+    const cut = compileCalls(
+      options("qwen-xml", { tools: [tool("start: /[^x]/ start | \"x\"")] })
+    )
+    if (Result.isSuccess(cut)) throw new Error("not refused")
+    assert.match(cut.failure.message, /^tools\.draw: a grammar that refers to itself cannot be kept from "<\/parameter>"/)
   })
 
   it("take reasoning before the calls, opened by the prompt or by the model", () => {

@@ -45,7 +45,9 @@ const python = (value: unknown): string => {
   return scalar(value)
 }
 
-const asText = (value: unknown): string => typeof value === "string" && !value.startsWith(mark) ? value : spaced(value)
+const isText = (value: unknown): value is string => typeof value === "string" && !value.startsWith(mark)
+
+const asText = (value: unknown): string => isText(value) ? value : spaced(value)
 
 const entries = (call: Call) => Object.entries(call.arguments)
 
@@ -75,6 +77,16 @@ export const writers: Readonly<Record<string, (calls: ReadonlyArray<Call>) => st
     `<｜tool▁calls▁begin｜>${
       calls.map((call) => `<｜tool▁call▁begin｜>${call.name}<｜tool▁sep｜>${spaced(call.arguments)}<｜tool▁call▁end｜>`).join("")
     }<｜tool▁calls▁end｜>`,
+  "deepseek-dsml": (calls) =>
+    `<｜DSML｜function_calls>\n${
+      calls.map((call) =>
+        `<｜DSML｜invoke name="${call.name}">\n${
+          entries(call).map(([key, value]) =>
+            `<｜DSML｜parameter name="${key}" string="${isText(value)}">${asText(value)}</｜DSML｜parameter>\n`
+          ).join("")
+        }</｜DSML｜invoke>\n`
+      ).join("")
+    }</｜DSML｜function_calls>`,
   "llama3-json": (calls) =>
     calls.map((call) => `{"name": ${JSON.stringify(call.name)}, "parameters": ${spaced(call.arguments)}}`).join("; "),
   "llama3-pythonic": (calls) =>
