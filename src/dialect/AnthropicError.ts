@@ -1,6 +1,6 @@
 import type { AnthropicError } from "../../schema/anthropic/Error.ts"
 import type { EngineError, GenerationError, RequestRefused } from "../domain/Errors.ts"
-import type { ErrorDialect } from "./WireError.ts"
+import { type ErrorDialect, waitingMessage } from "./WireError.ts"
 
 interface Details {
   readonly status: number
@@ -92,11 +92,11 @@ const details = (error: GenerationError | RequestRefused): Details => {
       }
     case "Overloaded":
       return error.scope === "server"
-        ? overloaded("Too many requests are waiting for a slot.", error.retryAfter)
+        ? overloaded(waitingMessage(error), error.retryAfter)
         : {
           status: 429,
           type: "rate_limit_error",
-          message: "Too many of your requests are waiting for a slot.",
+          message: waitingMessage(error),
           headers: { "retry-after": String(error.retryAfter) }
         }
     case "ModelLoading":

@@ -1,6 +1,6 @@
 import type { ErrorBody } from "../../schema/openai/Common.ts"
 import type { EngineError, GenerationError, RequestRefused } from "../domain/Errors.ts"
-import type { ErrorDialect, WireError } from "./WireError.ts"
+import { type ErrorDialect, waitingMessage, type WireError } from "./WireError.ts"
 
 /** An error in OpenAI's terms. */
 export interface Details {
@@ -102,9 +102,7 @@ export const details = (error: GenerationError | RequestRefused): Details => {
       return {
         status: 429,
         type: "unavailable",
-        message: error.scope === "tenant"
-          ? "Too many of your requests are waiting for a slot."
-          : "Too many requests are waiting for a slot.",
+        message: waitingMessage(error),
         code: error.scope === "tenant" ? "tenant_queue_full" : "queue_full",
         headers: retryAfter(error.retryAfter)
       }

@@ -43,6 +43,8 @@ export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNot
 /** Too many requests wait; come back after `retryAfter` seconds. */
 export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", {
   scope: Schema.Literals(["tenant", "server"]),
+  /** What they wait for; default a slot. */
+  waitingFor: Schema.optionalKey(Schema.Literals(["slot", "grammar"])),
   retryAfter: Schema.Int,
   /** The same in milliseconds, not rounded up to seconds. */
   retryAfterMs: Schema.optionalKey(Schema.Int)

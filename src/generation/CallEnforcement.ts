@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
-import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
+import { InvalidRequest, type Overloaded, UnsupportedFeature } from "../domain/Errors.ts"
 import type { OutputFormat } from "../domain/OutputFormat.ts"
 import { CurrentTenant } from "../domain/Tenant.ts"
 import type { Tool, ToolChoice } from "../domain/Tool.ts"
@@ -117,7 +117,7 @@ export class CallEnforcement {
       }
       const promised = isPromised(tools, choice)
       let compiled = yield* this.compile(options, work, scale.heavy)
-      if (Result.isFailure(compiled) && format !== undefined && !promised) {
+      if (Result.isFailure(compiled) && format !== undefined && !promised && compiled.failure.reason !== "TooLarge") {
         compiled = yield* this.compile({ ...options, tools: [] }, JSON.stringify({ ...told, tools: [] }), scale.heavy)
       }
       if (Result.isFailure(compiled)) {
@@ -131,9 +131,17 @@ export class CallEnforcement {
     }.bind(this)
   )
 
-  private compile(options: CallGrammarOptions, work: string, heavy: boolean): Effect.Effect<Result.Result<Uint8Array, GrammarError>> {
+  private compile(
+    options: CallGrammarOptions,
+    work: string,
+    heavy: boolean
+  ): Effect.Effect<Result.Result<Uint8Array, GrammarError>, Overloaded> {
     if (!heavy) return Effect.sync(() => Result.map(compileCalls(options), encodeGrammar))
-    return Effect.flatMap(CurrentTenant, (tenant) => Effect.result(this.model.thread.compile(work, tenant)))
+    return Effect.flatMap(CurrentTenant, (tenant) =>
+      this.model.thread.compile(work, tenant).pipe(
+        Effect.map(Result.succeed),
+        Effect.catchTag("GrammarError", (error) => Effect.succeed(Result.fail(error)))
+      ))
   }
 
   /** Whether a text or a token shows that a call begins, so that free output needs no grammar before. */

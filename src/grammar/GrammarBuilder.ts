@@ -1,10 +1,16 @@
+import { Budget } from "./Budget.ts"
 import { GrammarError } from "./GrammarError.ts"
 import * as Ir from "./Ir.ts"
 
-/** Collects the rules of one grammar, for one front end or several. */
+/** Collects the rules of one grammar, for one front end or several, which share the time that it may take. */
 export class GrammarBuilder {
+  readonly budget: Budget
   readonly #rules = new Map<string, Ir.Node>()
   readonly #names = new Map<string, number>()
+
+  constructor(budget = new Budget()) {
+    this.budget = budget
+  }
 
   /** A name that no rule has, like `base`. */
   fresh(base: string): string {
@@ -29,7 +35,7 @@ export class GrammarBuilder {
     if (!productive.has(name)) {
       throw new GrammarError({ reason: "Unsatisfiable", message: `the ${what} allows no text at all`, path: "" })
     }
-    const pruner = new Pruner(productive)
+    const pruner = new Pruner(productive, this.budget)
     const rules: Array<Ir.Rule> = []
     const seen = new Set([name])
     for (const rule of seen) {
@@ -44,9 +50,10 @@ export class GrammarBuilder {
 
   /** The rules from which some text can be derived. */
   #productive(): Productive {
-    const productive = new Productive()
+    const productive = new Productive(this.budget)
     const users = new Map<string, Set<string>>()
     for (const [name, node] of this.#rules) {
+      this.budget.step()
       for (const reference of references(node)) {
         const own = users.get(reference)
         if (own === undefined) users.set(reference, new Set([name]))
@@ -89,9 +96,14 @@ export const references = (root: Ir.Node): ReadonlySet<string> => {
 
 /** The rules that derive some text, as far as they are known. */
 class Productive {
+  readonly #budget: Budget
   readonly #rules = new Set<string>()
   /** Nodes that were seen to derive a text: they still do when more rules are known. */
   readonly #nodes = new Set<Ir.Node>()
+
+  constructor(budget: Budget) {
+    this.#budget = budget
+  }
 
   has(rule: string): boolean {
     return this.#rules.has(rule)
@@ -102,6 +114,7 @@ class Productive {
   }
 
   derives(node: Ir.Node): boolean {
+    this.#budget.step()
     if (this.#nodes.has(node)) return true
     const derives = this.#look(node)
     if (derives) this.#nodes.add(node)
@@ -140,13 +153,16 @@ class Productive {
 /** Takes out what derives nothing; nodes that stay whole stay the same objects. */
 class Pruner {
   readonly #productive: Productive
+  readonly #budget: Budget
   readonly #made = new Map<Ir.Node, Ir.Node | undefined>()
 
-  constructor(productive: Productive) {
+  constructor(productive: Productive, budget: Budget) {
     this.#productive = productive
+    this.#budget = budget
   }
 
   prune(node: Ir.Node): Ir.Node | undefined {
+    this.#budget.step()
     if (this.#made.has(node)) return this.#made.get(node)
     const kept = this.#productive.derives(node) ? this.#kept(node) : undefined
     this.#made.set(node, kept)

@@ -1,10 +1,18 @@
 import { Effect, type Scope } from "effect"
 import { basename, dirname, join } from "node:path"
 import { Worker } from "node:worker_threads"
+import { Overloaded } from "../domain/Errors.ts"
 import { GrammarError, type Reason } from "./GrammarError.ts"
 
 /** Old-generation limit of the thread; a grammar that needs more ends the thread, not the process. */
 const heapMib = 512
+
+/** Works that wait for the thread, each for less than a quarter of a second of it: of one tenant, and in all. */
+const mostWaitingPerTenant = 16
+const mostWaiting = 64
+
+/** Seconds after which a client that was turned away may find a place. */
+const retryAfter = 2
 
 /** What the thread is started with: special tokens and their ids. */
 export interface GrammarThreadData {
@@ -22,7 +30,7 @@ export type StartThread = () => Worker
 interface Job {
   readonly work: string
   readonly tenant: string
-  readonly end: (outcome: Effect.Effect<Uint8Array, GrammarError>) => void
+  readonly end: (outcome: Effect.Effect<Uint8Array, GrammarError | Overloaded>) => void
 }
 
 /** Compiles in another thread, one grammar at a time, the tenants in turns. The thread is started with the first and stays for the next ones. */
@@ -42,10 +50,15 @@ export class GrammarThread {
   static readonly make = (start: StartThread): Effect.Effect<GrammarThread, never, Scope.Scope> =>
     Effect.acquireRelease(Effect.sync(() => new GrammarThread(start)), (thread) => Effect.promise(() => thread.close()))
 
-  /** The bytes of a grammar. Fails with `TooLarge` too where the thread ends on it, which takes no other's work along. */
-  compile(work: string, tenant: string): Effect.Effect<Uint8Array, GrammarError> {
+  /**
+   * The bytes of a grammar. Fails with `TooLarge` too where the thread ends on it, which takes no other's work along, and with `Overloaded` where too
+   * much waits already.
+   */
+  compile(work: string, tenant: string): Effect.Effect<Uint8Array, GrammarError | Overloaded> {
     return Effect.callback((resume) => {
       const job: Job = { work, tenant, end: resume }
+      const scope = this.#full(tenant)
+      if (scope !== undefined) return resume(new Overloaded({ scope, waitingFor: "grammar", retryAfter }))
       this.#waiting.push(job)
       this.#next()
       // What has begun ends by its own budget, and its answer reaches nobody.
@@ -53,6 +66,11 @@ export class GrammarThread {
         this.#waiting = this.#waiting.filter((other) => other !== job)
       })
     })
+  }
+
+  #full(tenant: string): Overloaded["scope"] | undefined {
+    if (this.#waiting.filter((job) => job.tenant === tenant).length >= mostWaitingPerTenant) return "tenant"
+    return this.#waiting.length >= mostWaiting ? "server" : undefined
   }
 
   async close(): Promise<void> {
@@ -79,6 +97,10 @@ export class GrammarThread {
     const job = this.#active
     this.#active = undefined
     job?.end(outcome)
+    // What waits for the same need not be done again.
+    const same = this.#waiting.filter(({ work }) => work === job?.work)
+    this.#waiting = this.#waiting.filter(({ work }) => work !== job?.work)
+    for (const other of same) other.end(outcome)
     this.#next()
   }
 

@@ -1,5 +1,4 @@
 import type { Result } from "effect"
-import { Budget } from "./Budget.ts"
 import { GrammarBuilder } from "./GrammarBuilder.ts"
 import { attempt, type GrammarError } from "./GrammarError.ts"
 import type * as Ir from "./Ir.ts"
@@ -36,7 +35,7 @@ export const compile = (schema: unknown, options: JsonSchemaOptions = {}): Resul
  * @throws GrammarError
  */
 export const compileInto = (builder: GrammarBuilder, schema: unknown, options: JsonSchemaOptions = {}): Ir.Node =>
-  new SchemaGrammar(schema, builder, options, new Budget("schema")).compile()
+  new SchemaGrammar(schema, builder, options).compile()
 
 /**
  * A schema of an object whose properties are written one by one, as the arguments of a call are in some syntaxes.
@@ -48,4 +47,4 @@ export const compileArgumentsInto = (
   schema: unknown,
   layout: ArgumentsLayout,
   options: JsonSchemaOptions = {}
-): Ir.Node => new SchemaGrammar(schema, builder, options, new Budget("schema")).compileArguments(layout)
+): Ir.Node => new SchemaGrammar(schema, builder, options).compileArguments(layout)

@@ -79,7 +79,10 @@ class LarkReader {
   #refuseRecursiveTerminals(): void {
     for (const [name, { offset, uses }] of this.#terminals) {
       const reached = new Set(uses)
-      for (const other of reached) for (const next of this.#terminals.get(other)?.uses ?? []) reached.add(next)
+      for (const other of reached) {
+        this.#builder.budget.step()
+        for (const next of this.#terminals.get(other)?.uses ?? []) reached.add(next)
+      }
       if (reached.has(name)) this.#cursor.fail("Invalid", `the terminal ${name} contains itself`, offset)
     }
   }
@@ -282,6 +285,7 @@ class LarkReader {
 
   #regular(source: string, flags: string, start: number): Ir.Node {
     if (flags.includes("x")) this.#cursor.fail("Unsupported", "the flag x of an expression cannot be enforced", start)
+    this.#builder.budget.check()
     return toNode(Pattern.whole(
       source,
       { dialect: "python", embedded: true, ignoreCase: flags.includes("i"), dotAll: flags.includes("s") },

@@ -13,6 +13,9 @@ type Tags = Extract<OutputFormat, { readonly _tag: "Tags" }>
 /** Alternatives of a choice list. */
 const mostChoices = 20_000
 
+/** Triggers times tags: each trigger is looked for in each tag. */
+const mostPairs = 250_000
+
 /** Tags in one answer. */
 const mostTags = 64
 
@@ -75,6 +78,9 @@ const choices = (texts: ReadonlyArray<string>, field: string): Ir.Node => {
 /** Free text; after a trigger, the rest of a tag that begins with it. */
 const tags = (builder: GrammarBuilder, { field, tags: all, triggers }: Tags): Ir.Node => {
   if (triggers.length === 0 || triggers.includes("")) refuse(`${field}.triggers`, "Expected at least one text, none of them empty")
+  if (all.length * triggers.length > mostPairs) {
+    throw new GrammarError({ reason: "TooLarge", message: `${field}: too many triggers and tags to be enforced`, path: field })
+  }
   const begun = triggers.flatMap((trigger) => {
     const rests = all.filter(({ begin }) => begin.startsWith(trigger)).map(({ begin, end, field: place, schema }) =>
       Ir.sequence(Ir.text(begin.slice(trigger.length)), within(place, () => JsonSchema.compileInto(builder, schema)), Ir.text(end))

@@ -1,3 +1,4 @@
+import type { Budget } from "./Budget.ts"
 import type { GrammarBuilder } from "./GrammarBuilder.ts"
 import * as Ir from "./Ir.ts"
 import type { TextCursor } from "./TextCursor.ts"
@@ -25,11 +26,13 @@ export class RuleSet {
   }
 
   define(name: string, node: Ir.Node, offset: number): void {
+    this.#builder.budget.step()
     if (this.has(name)) this.#cursor.fail("Invalid", `${name} is defined twice`, offset)
     this.#definitions.set(name, { node, offset })
   }
 
   reference(name: string, offset: number): Ir.Node {
+    this.#builder.budget.step()
     if (!this.#uses.has(name)) this.#uses.set(name, offset)
     return Ir.rule(this.#nameOf(name))
   }
@@ -47,7 +50,7 @@ export class RuleSet {
       if (!this.has(name)) this.#cursor.fail("Invalid", `${name} is not defined`, offset)
     }
     const nodes = new Map([...this.#definitions].map(([name, { node }]) => [this.#nameOf(name), withoutDirect(this.#nameOf(name), node)]))
-    const recursive = leftRecursive(nodes)
+    const recursive = leftRecursive(nodes, this.#builder.budget)
     for (const [name, { offset }] of this.#definitions) {
       if (recursive.has(this.#nameOf(name))) this.#cursor.fail("Unsupported", `${name} begins with itself, through other rules`, offset)
     }
@@ -77,60 +80,95 @@ const withoutDirect = (name: string, node: Ir.Node): Ir.Node => {
   return tails.length === 0 && heads.length === branches.length ? node : Ir.sequence(Ir.choice(...heads), Ir.repeat(Ir.choice(...tails)))
 }
 
-/** The rules that can derive themselves before any character. */
-const leftRecursive = (rules: ReadonlyMap<string, Ir.Node>): ReadonlySet<string> => {
+/** The rules that can derive themselves before any character: those on a cycle of what rules begin with. */
+const leftRecursive = (rules: ReadonlyMap<string, Ir.Node>, budget: Budget): ReadonlySet<string> => {
   const nullable = new Set<string>()
   for (let size = -1; size !== nullable.size;) {
     size = nullable.size
-    for (const [name, node] of rules) if (isNullable(node, nullable)) nullable.add(name)
+    for (const [name, node] of rules) if (!nullable.has(name) && isNullable(node, nullable, budget)) nullable.add(name)
   }
-  const firsts = new Map([...rules].map(([name, node]) => [name, firstRules(node, nullable)]))
-  const recursive = new Set<string>()
-  for (const name of rules.keys()) {
-    const seen = new Set<string>()
-    const pending = [...firsts.get(name) ?? []]
-    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      if (seen.has(next)) continue
-      seen.add(next)
-      pending.push(...firsts.get(next) ?? [])
-    }
-    if (seen.has(name)) recursive.add(name)
-  }
-  return recursive
+  const firsts = new Map([...rules].map(([name, node]) => [name, firstRules(node, nullable, budget)]))
+  return cyclic(firsts, budget)
 }
 
-const isNullable = (node: Ir.Node, rules: ReadonlySet<string>): boolean => {
+/** The nodes of a graph that lie on a cycle, by Tarjan's strongly connected components. */
+const cyclic = (edges: ReadonlyMap<string, ReadonlyArray<string>>, budget: Budget): ReadonlySet<string> => {
+  const found = new Set<string>()
+  const order = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const open: Array<string> = []
+  const isOpen = new Set<string>()
+  const low = (name: string) => lowest.get(name) ?? Infinity
+  const enter = (name: string) => {
+    order.set(name, order.size)
+    lowest.set(name, order.size - 1)
+    open.push(name)
+    isOpen.add(name)
+    return { name, next: 0 }
+  }
+  for (const root of edges.keys()) {
+    if (order.has(root)) continue
+    const path = [enter(root)]
+    for (let place = path.at(-1); place !== undefined; place = path.at(-1)) {
+      budget.step()
+      const { name } = place
+      const target = edges.get(name)?.[place.next++]
+      if (target !== undefined) {
+        if (!order.has(target)) path.push(enter(target))
+        else if (isOpen.has(target)) {
+          lowest.set(name, Math.min(low(name), order.get(target) ?? Infinity))
+          if (target === name) found.add(name)
+        }
+        continue
+      }
+      path.pop()
+      const above = path.at(-1)
+      if (above !== undefined) lowest.set(above.name, Math.min(low(above.name), low(name)))
+      if (low(name) !== order.get(name)) continue
+      const component = open.splice(open.lastIndexOf(name))
+      for (const member of component) {
+        isOpen.delete(member)
+        if (component.length > 1) found.add(member)
+      }
+    }
+  }
+  return found
+}
+
+const isNullable = (node: Ir.Node, rules: ReadonlySet<string>, budget: Budget): boolean => {
+  budget.step()
   switch (node.kind) {
     case "text":
       return node.value === ""
     case "sequence":
-      return node.items.every((item) => isNullable(item, rules))
+      return node.items.every((item) => isNullable(item, rules, budget))
     case "choice":
-      return node.items.some((item) => isNullable(item, rules))
+      return node.items.some((item) => isNullable(item, rules, budget))
     case "repeat":
-      return node.min === 0 || isNullable(node.item, rules)
+      return node.min === 0 || isNullable(node.item, rules, budget)
     case "rule":
       return rules.has(node.name)
     case "lexeme":
     case "content":
-      return isNullable(node.item, rules)
+      return isNullable(node.item, rules, budget)
     default:
       return false
   }
 }
 
-const firstRules = (node: Ir.Node, nullable: ReadonlySet<string>): ReadonlyArray<string> => {
+const firstRules = (node: Ir.Node, nullable: ReadonlySet<string>, budget: Budget): ReadonlyArray<string> => {
+  budget.step()
   switch (node.kind) {
     case "sequence": {
-      const end = node.items.findIndex((item) => !isNullable(item, nullable))
-      return node.items.slice(0, end < 0 ? undefined : end + 1).flatMap((item) => firstRules(item, nullable))
+      const end = node.items.findIndex((item) => !isNullable(item, nullable, budget))
+      return node.items.slice(0, end < 0 ? undefined : end + 1).flatMap((item) => firstRules(item, nullable, budget))
     }
     case "choice":
-      return node.items.flatMap((item) => firstRules(item, nullable))
+      return node.items.flatMap((item) => firstRules(item, nullable, budget))
     case "repeat":
     case "lexeme":
     case "content":
-      return firstRules(node.item, nullable)
+      return firstRules(node.item, nullable, budget)
     case "rule":
       return [node.name]
     default:

@@ -48,7 +48,8 @@ export class SchemaGrammar {
   readonly #nodes = new Map<string, Ir.Node>()
   readonly #pending: Array<{ readonly name: string; readonly cases: ReadonlyArray<Case> }> = []
 
-  constructor(schema: unknown, builder: GrammarBuilder, options: JsonSchemaOptions, budget: Budget) {
+  constructor(schema: unknown, builder: GrammarBuilder, options: JsonSchemaOptions) {
+    const { budget } = builder
     this.#builder = builder
     this.#budget = budget
     this.#options = options
@@ -150,6 +151,7 @@ export class SchemaGrammar {
 
   #number(own: NumberCase): Ir.Node {
     const { max, min, multiple, place } = own
+    this.#budget.check()
     if (min !== undefined && min.value >= 10 ** mostDigits) {
       return fail("Unsupported", place, ["minimum"], `numbers of more than ${mostDigits} digits cannot be enforced`)
     }

@@ -31,10 +31,16 @@ export interface CallGrammarOptions {
   readonly token: (text: string) => number | undefined
 }
 
+/** Tools of one request that can be held to their schemas. */
+const mostTools = 2048
+
 /** More calls than that in one turn are a model that does not stop. */
 const mostCalls = 64
 
 const newlines: Ir.Node = Ir.repeat(Ir.text("\n"), 0, 2)
+
+/** Whether what a tool is called with has to be valid. */
+const isHeld = ({ inputGrammar, strict }: Tool): boolean => strict === true || inputGrammar !== undefined
 
 class CallGrammar {
   readonly #options: CallGrammarOptions
@@ -44,6 +50,9 @@ class CallGrammar {
   constructor(options: CallGrammarOptions) {
     this.#options = options
     if (options.tools.length === 0) return
+    if (options.tools.length > mostTools) {
+      throw new GrammarError({ reason: "TooLarge", message: `more than ${mostTools} tools cannot be enforced`, path: "" })
+    }
     const form = callForm(options.syntax, {
       builder: this.#builder,
       sample: options.sample,
@@ -58,8 +67,10 @@ class CallGrammar {
 
   compile(): Ir.Grammar {
     const { format, required, syntax } = this.#options
-    const calls = this.#calls()
+    // What was promised comes first: what is left of the time goes to tools that need not be held to their schemas.
+    const promised = this.#promised()
     const answer = format === undefined ? undefined : formatNode(this.#builder, format)
+    const calls = this.#calls(promised)
     const root = syntax === "harmony"
       ? this.#channels(calls, answer ?? anyText())
       : answer === undefined || required
@@ -68,13 +79,25 @@ class CallGrammar {
     return this.#builder.finish(root, format === undefined ? "tools" : "format")
   }
 
+  /** The calls of tools whose arguments are promised to be valid. */
+  #promised(): ReadonlyMap<Tool, Ir.Node> {
+    const form = this.#form
+    if (form === undefined) return new Map()
+    return new Map(this.#options.tools.filter(isHeld).map((tool) => [tool, this.#inTool(tool, () => this.#heldCall(form, tool))]))
+  }
+
   /** One call or several; nothing where there are no tools. */
-  #calls(): Ir.Node {
+  #calls(promised: ReadonlyMap<Tool, Ir.Node>): Ir.Node {
     const { parallel, tools } = this.#options
     const form = this.#form
     if (form === undefined) return Ir.choice()
     const name = this.#builder.fresh("call")
-    this.#builder.define(name, { kind: "choice", items: tools.map((tool) => this.#call(form, tool)) })
+    let any: Ir.Node | undefined
+    const anyValues = (tool: Tool) => any ??= form.values({ name: tool.name }, { type: "object" })
+    const items = tools.map((tool) =>
+      promised.get(tool) ?? this.#inTool(tool, () => form.call(tool, this.#values(form, tool) ?? anyValues(tool)))
+    )
+    this.#builder.define(name, { kind: "choice", items })
     return form.calls(Ir.rule(name), parallel ? mostCalls : 1)
   }
 
@@ -89,31 +112,40 @@ class CallGrammar {
     return { kind: "free", until: [text, ...(token === undefined ? [] : [{ tokens: [token] }])] }
   }
 
-  /** A schema that cannot be enforced is refused where the tool is strict; else its calls have any arguments. */
-  #call(form: CallForm, tool: Tool): Ir.Node {
+  #heldCall(form: CallForm, tool: Tool): Ir.Node {
     const { inputGrammar, parameters = { type: "object" } } = tool
+    const values = inputGrammar === undefined
+      ? form.values(tool, parameters)
+      : form.input(inputNodes(this.#builder, inputGrammar, this.#options.marksContent))
+    return form.call(tool, values)
+  }
+
+  /** Arguments as the schema of a tool that is not strict allows them; undefined where it cannot be enforced or says nothing. */
+  #values(form: CallForm, tool: Tool): Ir.Node | undefined {
+    const { parameters } = tool
+    if (parameters === undefined) return undefined
     try {
-      if (inputGrammar !== undefined) {
-        return form.call(tool, form.input(inputNodes(this.#builder, inputGrammar, this.#options.marksContent)))
-      }
-      try {
-        return form.call(tool, form.values(tool, parameters))
-      } catch (error) {
-        if (tool.strict === true || !(error instanceof GrammarError)) throw error
-        return form.call(tool, form.values(tool, { type: "object" }))
-      }
+      return this.#builder.budget.optional(() => form.values(tool, parameters))
     } catch (error) {
-      throw error instanceof GrammarError ? this.#inTool(error, tool) : error
+      if (error instanceof GrammarError) return undefined
+      throw error
     }
   }
 
-  #inTool({ message, path, reason }: GrammarError, tool: Tool): GrammarError {
-    const place = [tool.field ?? `tools.${tool.name}`, ...(path === "" ? [] : [path])].join(".")
-    return new GrammarError({
-      reason,
-      message: `${place}: ${path !== "" && message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message}`,
-      path: place
-    })
+  /** Errors of what stands in a tool name its place. */
+  #inTool(tool: Tool, work: () => Ir.Node): Ir.Node {
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof GrammarError)) throw error
+      const { message, path, reason } = error
+      const place = [tool.field ?? `tools.${tool.name}`, ...(path === "" ? [] : [path])].join(".")
+      throw new GrammarError({
+        reason,
+        message: `${place}: ${path !== "" && message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message}`,
+        path: place
+      })
+    }
   }
 
   #begun(calls: Ir.Node): Ir.Node {

@@ -1,3 +1,4 @@
+import type { Budget } from "../Budget.ts"
 import * as CodePoints from "../CodePoints.ts"
 import { GrammarBuilder } from "../GrammarBuilder.ts"
 import { GrammarError } from "../GrammarError.ts"
@@ -53,6 +54,7 @@ class Transplant {
   node(node: Ir.Node): Ir.Node {
     const known = this.#made.get(node)
     if (known !== undefined) return known
+    this.#builder.budget.step()
     const instead = this.#instead(node)
     const changed = instead ?? this.#changed(node)
     const made = this.#marksContent && (instead !== undefined || leaves.has(node.kind)) ? Ir.content(changed) : changed
@@ -103,8 +105,8 @@ const pointsOf = (node: Extract<Ir.Node, { readonly kind: "class" }>): CodePoint
   return node.negated === true ? CodePoints.complement(points) : points
 }
 
-const grammarOf = (syntax: string, definition: string): Ir.Grammar => {
-  const builder = new GrammarBuilder()
+const grammarOf = (budget: Budget, syntax: string, definition: string): Ir.Grammar => {
+  const builder = new GrammarBuilder(budget)
   switch (syntax) {
     case "lark":
       return builder.finish(Lark.compileInto(builder, definition), "grammar")
@@ -129,7 +131,7 @@ export const inputNodes = (
   { definition, syntax }: { readonly syntax: string; readonly definition: string },
   marksContent = false
 ): InputNodes => {
-  const grammar = grammarOf(syntax, definition)
+  const grammar = grammarOf(builder.budget, syntax, definition)
   const transplant = (options: Omit<TransplantOptions, "marksContent"> = {}) =>
     new Transplant(builder, grammar, { ...options, marksContent })
   return {

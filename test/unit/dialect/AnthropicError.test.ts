@@ -41,6 +41,7 @@ const cases: ReadonlyArray<
   [new ContextTooLong({ promptTokens: 250_000, contextLength: 200_001 }), 400, "invalid_request_error", {}],
   [new ModelNotFound({ model: "x" }), 404, "not_found_error", {}],
   [new Overloaded({ scope: "tenant", retryAfter: 7 }), 429, "rate_limit_error", { "retry-after": "7" }],
+  [new Overloaded({ scope: "tenant", waitingFor: "grammar", retryAfter: 2 }), 429, "rate_limit_error", { "retry-after": "2" }],
   [new Overloaded({ scope: "server", retryAfter: 7 }), 529, "overloaded_error", { "retry-after": "7", "x-should-retry": "true" }],
   [new ModelLoading({ retryAfter: 2 }), 529, "overloaded_error", { "retry-after": "2", "x-should-retry": "true" }],
   [engine("Rejected"), 400, "invalid_request_error", {}],

@@ -25,6 +25,7 @@ const cases: ReadonlyArray<readonly [error: GenerationError | RequestRefused, nu
   [new TemplateError({ message: "m" }), 400, "invalid_request_error", "template_error"],
   [new ModelNotFound({ model: "x" }), 404, "not_found_error", "model_not_found"],
   [new Overloaded({ scope: "tenant", retryAfter: 3 }), 429, "unavailable", "tenant_queue_full", "retry-after"],
+  [new Overloaded({ scope: "server", waitingFor: "grammar", retryAfter: 3 }), 429, "unavailable", "queue_full", "retry-after"],
   [new Overloaded({ scope: "server", retryAfter: 3 }), 429, "unavailable", "queue_full", "retry-after"],
   [new ModelLoading({ retryAfter: 2 }), 503, "unavailable", "model_loading", "retry-after"],
   [engine("LoadFailed"), 503, "unavailable", "model_unavailable", "retry-after"],

@@ -80,9 +80,60 @@ describe("the thread that compiles grammars", () => {
         concurrency: "unbounded"
       })
       assert.deepStrictEqual(
-        results.map((result) => Result.isSuccess(result) ? text(result.success) : result.failure.reason),
+        results.map((result) =>
+          Result.isSuccess(result) ? text(result.success) : result.failure._tag === "GrammarError" ? result.failure.reason : ""
+        ),
         ["a", "TooLarge", "b", "TooLarge", "c"]
       )
+    }))
+
+  it.live("answers at once that too much waits, by tenant and in all, and a place that is left is free again", () =>
+    Effect.gen(function*() {
+      let start = () => {}
+      const held = new Promise<void>((resolve) => start = resolve)
+      // Answers nothing before it is told to.
+      const worker = scripted()
+      const post = worker.postMessage.bind(worker)
+      worker.postMessage = (message, transfer) => void held.then(() => post(message, transfer))
+      const thread = yield* GrammarThread.make(() => worker)
+      const fork = (name: string, tenant: string) =>
+        Effect.forkChild(Effect.result(thread.compile(name, tenant)), { startImmediately: true })
+      const fibers = []
+      for (let at = 0; at < 17; at++) fibers.push(yield* fork(`a${at}`, "a"))
+      const scopeOf = (tenant: string) =>
+        Effect.map(
+          Effect.result(thread.compile("more", tenant)),
+          (result) =>
+            Result.isFailure(result) && result.failure._tag === "Overloaded" ? [result.failure.scope, result.failure.waitingFor] : []
+        )
+      assert.deepStrictEqual(yield* scopeOf("a"), ["tenant", "grammar"])
+      for (const tenant of ["b", "c", "d"]) for (let at = 0; at < 16; at++) fibers.push(yield* fork(`${tenant}${at}`, tenant))
+      assert.deepStrictEqual(yield* scopeOf("e"), ["server", "grammar"])
+      const last = fibers.pop()
+      if (last === undefined) return assert.fail("nothing started")
+      yield* Fiber.interrupt(last)
+      fibers.push(yield* fork("e0", "e"))
+      assert.deepStrictEqual(yield* scopeOf("e"), ["server", "grammar"])
+      start()
+      const done = yield* Effect.forEach(fibers, Fiber.join)
+      assert.deepStrictEqual(done.filter(Result.isSuccess).length, 65)
+    }))
+
+  it.live("does what several wait for once", () =>
+    Effect.gen(function*() {
+      const worker = scripted()
+      const asked: Array<string> = []
+      const post = worker.postMessage.bind(worker)
+      worker.postMessage = (message: string, transfer) => {
+        asked.push(message)
+        post(message, transfer)
+      }
+      const thread = yield* GrammarThread.make(() => worker)
+      const all = yield* Effect.all(["x", "same", "y", "same", "same"].map((name, at) => thread.compile(name, `${at % 2}`)), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(all.map(text), ["x", "same", "y", "same", "same"])
+      assert.deepStrictEqual(asked.toSorted(), ["same", "x", "y"])
     }))
 
   it.live("gives tenants turns, and forgets what was interrupted", () =>

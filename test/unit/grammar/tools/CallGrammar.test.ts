@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
+import type { Tool } from "../../../../src/domain/Tool.ts"
 import { syntaxes } from "../../../../src/generation/tools/syntaxes.ts"
 import * as Derivatives from "../../../../src/grammar/Derivatives.ts"
 import { encodeGrammar } from "../../../../src/grammar/IrEncoder.ts"
@@ -247,5 +248,54 @@ LF: /\\n/
       if (Result.isSuccess(refused)) throw new Error("not refused")
       assert.match(refused.failure.message, /^tools\.0: a tool named /)
     }
+  })
+
+  describe("of tools that together cost too much", () => {
+    /** Each of them compiles in a while, all of them never. */
+    const costly = (count: number, strict: boolean): ReadonlyArray<Tool> =>
+      Array.from({ length: count }, (_, at) => ({
+        name: `f${at}`,
+        strict,
+        field: `tools.${at}.input_schema`,
+        parameters: {
+          type: "object",
+          properties: Object.fromEntries(
+            Array.from(
+              { length: 40 },
+              (_, key) => [`p${key}`, { type: "number", minimum: 1.2345678 * (at + 1) * (key + 1), maximum: 1e7 / 3 }]
+            )
+          )
+        }
+      }))
+
+    it("are refused by the one that was too much, where they are strict", () => {
+      const refused = compileCalls(options("hermes", { tools: costly(300, true) }))
+      if (Result.isSuccess(refused)) return assert.fail("not refused")
+      assert.strictEqual(refused.failure.reason, "TooLarge")
+      assert.match(refused.failure.path, /^tools\.\d+\.input_schema$/)
+      assert.match(
+        refused.failure.message,
+        /^tools\.\d+\.input_schema: too large to be enforced: what the request asks for takes more than 200 ms/
+      )
+    })
+
+    it("leave what was promised its time, and are then called with any arguments", () => {
+      const strict: Tool = {
+        name: "last",
+        strict: true,
+        field: "t",
+        parameters: { type: "object", properties: { a: { const: "promised" } } }
+      }
+      const format = { _tag: "Choice", choices: ["also promised"], field: "f" } as const
+      const grammar = grammarOf(options("hermes", { tools: [...costly(300, false), strict], required: false, format }))
+      const text = Buffer.from(encodeGrammar(grammar)).toString()
+      for (const kept of ["also promised", "\"promised\"", "f299", "last"]) assert.include(text, kept)
+    })
+
+    it("are not looked at where there are thousands", () => {
+      const refused = compileCalls(options("hermes", { tools: Array.from({ length: 10_000 }, (_, at) => ({ name: `f${at}` })) }))
+      if (Result.isSuccess(refused)) return assert.fail("not refused")
+      assert.deepInclude(refused.failure, { reason: "TooLarge", message: "more than 2048 tools cannot be enforced" })
+    })
   })
 })
