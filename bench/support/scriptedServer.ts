@@ -30,8 +30,9 @@ const program = Effect.gen(function*() {
   const metadata = yield* GgufMetadata.read(path)
   const tokenizer = GgufTokenizer.layer(metadata.vocabulary)
   const output = yield* Tokenizer.use((service) => service.encode({ text: passage, untrusted: [] })).pipe(Effect.provide(tokenizer))
+  // Drawn from the passage, not repeated: the server ends an answer that says the same over and over.
   const endless = function*() {
-    while (true) yield* output.subarray(1)
+    for (let state = 1;; state = Math.imul(state, 1664525) + 1013904223 >>> 0) yield output[1 + (state >>> 8) % (output.length - 1)] ?? 0
   }
   const { bos, eos, specialTexts } = yield* Effect.provide(Tokenizer, tokenizer)
   const source = { template: metadata.chatTemplate, bos, eos, specialTexts }

@@ -45,19 +45,17 @@ export interface DecodedCompletion {
   readonly ignored: ReadonlyArray<string>
 }
 
-const decodeSchema = decoder(CompletionRequest)
+const decodeBody = decoder(CompletionRequest)
 
-/** Token lists above this length are checked by a loop: the schema takes a microsecond for each of millions. */
-const longList = 16 * 1024
+const placeholder = (value: unknown): unknown => value instanceof Int32Array ? [0] : value
 
-const isToken = (item: unknown) => typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= 0x7fff_ffff
-
-/** The body as its schema has it. */
-const decodeBody = (wire: WireObject): Result.Result<CompletionRequest, InvalidRequest> => {
-  const { prompt } = wire.fields
-  if (!Array.isArray(prompt) || prompt.length <= longList || !prompt.every(isToken)) return decodeSchema(wire)
-  return Result.map(decodeSchema({ ...wire, fields: { ...wire.fields, prompt: prompt.slice(0, 1) } }), (body) => ({ ...body, prompt }))
+/** Fields for the schema to check: lists that are packed stand for themselves. */
+const withPlaceholders = (fields: WireObject["fields"]): WireObject["fields"] => {
+  const { prompt } = fields
+  return prompt === undefined ? fields : { ...fields, prompt: Array.isArray(prompt) ? prompt.map(placeholder) : placeholder(prompt) }
 }
+
+const tokens = (list: Int32Array): Prompt => ({ _tag: "Tokens", tokens: list })
 
 const actedFields: ReadonlySet<string> = new Set(
   Object.keys(CompletionRequest.fields).filter((name) => !Object.hasOwn(inertFields, name))
@@ -67,8 +65,8 @@ const invalid = (field: string, message: string) => new InvalidRequest({ message
 
 const isTokens = (prompt: ReadonlyArray<unknown>): prompt is ReadonlyArray<number> => typeof prompt[0] === "number"
 
-/** The prompts of every shape that the field takes; undefined for a list of nothing. */
-const prompts = ({ add_special_tokens: addBos, prompt, suffix }: CompletionRequest): ReadonlyArray<Prompt> => {
+/** The prompts of every shape that the field takes; `packed`: the field as it came. */
+const prompts = ({ add_special_tokens: addBos, prompt, suffix }: CompletionRequest, packed: unknown): ReadonlyArray<Prompt> => {
   const text = (value: string): Prompt => ({
     _tag: "Text",
     text: value.toWellFormed(),
@@ -77,10 +75,14 @@ const prompts = ({ add_special_tokens: addBos, prompt, suffix }: CompletionReque
     ...(suffix === undefined || suffix === "" ? {} : { suffix: suffix.toWellFormed() })
   })
   if (typeof prompt === "string") return [text(prompt)]
-  if (isTokens(prompt)) return [{ _tag: "Tokens", tokens: prompt }]
-  return prompt.flatMap((item): ReadonlyArray<Prompt> =>
-    typeof item === "string" ? [text(item)] : typeof item === "number" ? [] : [{ _tag: "Tokens", tokens: item }]
-  )
+  if (packed instanceof Int32Array) return [tokens(packed)]
+  if (isTokens(prompt)) return [tokens(Int32Array.from(prompt))]
+  const lists: ReadonlyArray<unknown> = Array.isArray(packed) ? packed : []
+  return prompt.flatMap((item, index): ReadonlyArray<Prompt> => {
+    if (typeof item === "string") return [text(item)]
+    const list = lists[index]
+    return typeof item === "number" ? [] : [tokens(list instanceof Int32Array ? list : Int32Array.from(item))]
+  })
 }
 
 /** Combinations of fields that cannot be answered. */
@@ -110,10 +112,10 @@ export const decode = (
   Result.gen(function*() {
     const refusal = refusedField(wire)
     if (refusal !== undefined) return yield* Result.fail(refusal)
-    const body = yield* decodeBody(wire)
+    const body = yield* decodeBody({ ...wire, fields: withPlaceholders(wire.fields) })
     const n = body.n ?? 1
     const bestOf = body.best_of ?? n
-    const asked = prompts(body)
+    const asked = prompts(body, wire.fields["prompt"])
     const refused = refuse(body, asked, bestOf)
     if (refused !== undefined) return yield* Result.fail(refused)
     const format = yield* outputFormat(body)

@@ -52,4 +52,14 @@ export const tokenize = (wire: WireObject): Result.Result<DecodedTokenize, Inval
     }
   })
 
-export const detokenize = decodeDetokenize
+/** The body of `POST /detokenize`. */
+export const detokenize = (
+  wire: WireObject
+): Result.Result<{ readonly model: string | undefined; readonly tokens: Int32Array }, InvalidRequest> => {
+  const { tokens } = wire.fields
+  const packed = tokens instanceof Int32Array ? tokens : undefined
+  return Result.map(
+    decodeDetokenize(packed === undefined ? wire : { ...wire, fields: { ...wire.fields, tokens: [] } }),
+    (body) => ({ model: body.model, tokens: packed ?? Int32Array.from(body.tokens) })
+  )
+}

@@ -6,11 +6,14 @@ export const maxDepth = 64
 
 const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
 
+export const isToken = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0x7fff_ffff
+
 /** A JSON object. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** A request body that parsed as a JSON object. */
+/** A request body that parsed as a JSON object. Long lists of token ids may be checked already and packed as `Int32Array`s. */
 export interface WireObject {
   readonly fields: Readonly<Record<string, unknown>>
 }

@@ -7,7 +7,7 @@ import type { ToolChoice } from "./Tool.ts"
 export type Prompt =
   | { readonly _tag: "Chat"; readonly conversation: Conversation }
   | TextPrompt
-  | { readonly _tag: "Tokens"; readonly tokens: ReadonlyArray<number> }
+  | { readonly _tag: "Tokens"; readonly tokens: Int32Array }
 
 export interface TextPrompt {
   readonly _tag: "Text"

@@ -117,7 +117,7 @@ export class Generation extends Context.Service<Generation, {
           if (request.prompt._tag === "Tokens" && request.prompt.tokens.length >= contextLength) {
             return yield* new ContextTooLong({ promptTokens: request.prompt.tokens.length, contextLength, field: promptField })
           }
-          if (request.prompt._tag === "Tokens" && request.prompt.tokens.some((token) => token >= tokenizer.size)) {
+          if (request.prompt._tag === "Tokens" && prompts.firstUnknown(request.prompt.tokens) >= 0) {
             return yield* new InvalidRequest({ message: `prompt: the vocabulary has ${tokenizer.size} tokens`, field: "prompt" })
           }
           const { reasoning, tokens } = yield* prompts.encode(request.prompt)

@@ -9,6 +9,8 @@ import { type EncodedPrompt, longPrompt, type LongPrompts } from "../prompt/Long
 import { noReasoning, reasoningState } from "../prompt/Reasoning.ts"
 import { renderText } from "../prompt/TextPrompts.ts"
 import { inSpan } from "../telemetry/Spans.ts"
+import { inTurns } from "../tokenizer/InTurns.ts"
+import type { Paused } from "../tokenizer/Paused.ts"
 import type { Tokenizer } from "../tokenizer/Tokenizer.ts"
 
 /** What becomes of prompts before a model sees them. Asks nothing of the engine. */
@@ -17,8 +19,10 @@ export interface Prompts {
   /** The text that the chat template makes of a conversation. */
   readonly render: (conversation: Conversation) => Effect.Effect<string, TemplateError>
   /** Text of tokens, control tokens as their own text. */
-  readonly textOf: (tokens: Iterable<number>) => string
+  readonly textOf: (tokens: Int32Array) => Effect.Effect<string>
   readonly bytesOf: (token: number) => Uint8Array
+  /** Index of the first token that the vocabulary lacks; −1 where it has all of them. */
+  readonly firstUnknown: (tokens: Int32Array) => number
   readonly vocabularySize: number
   readonly bos: string | undefined
   readonly eos: string | undefined
@@ -28,6 +32,19 @@ const noInfill = new UnsupportedFeature({
   message: "suffix: this model has no tokens for filling in between two texts",
   field: "suffix"
 })
+
+const tokensPerStep = 4096
+
+function* textOf(tokens: Int32Array, tokenizer: Tokenizer["Service"]): Paused<string> {
+  const decoder = tokenizer.decoder(true)
+  const pieces: Array<string> = []
+  for (let at = 0; at < tokens.length; at += tokensPerStep) {
+    // Joined, it is no tree of a million small texts, which would be walked at once when it is read.
+    pieces.push(Array.from(tokens.subarray(at, at + tokensPerStep), (token) => decoder.push(token)).join(""))
+    yield
+  }
+  return pieces.join("") + decoder.end()
+}
 
 const isLongText = ({ suffix = "", text }: TextPrompt) => text.length + suffix.length > longPrompt
 
@@ -56,20 +73,19 @@ export const make = (
           return { tokens: yield* inSpan("tokenize")(tokenizer.encode(rendered)), reasoning: noReasoning }
         }
         case "Tokens":
-          return { tokens: new Int32Array(prompt.tokens), reasoning: noReasoning }
+          return { tokens: prompt.tokens, reasoning: noReasoning }
       }
     }),
     render: Effect.fnUntraced(function*(conversation) {
       const thread = longFor(isLonger(conversation, longPrompt))
       return thread === undefined ? (yield* template.render(conversation)).text : yield* thread.render({ _tag: "Chat", conversation })
     }),
-    textOf: (tokens) => {
-      const decoder = tokenizer.decoder(true)
-      let text = ""
-      for (const token of tokens) text += decoder.push(token)
-      return text + decoder.end()
-    },
+    textOf: (tokens) => inTurns(() => textOf(tokens, tokenizer)),
     bytesOf: tokenizer.tokenBytes,
+    firstUnknown: (tokens) => {
+      for (let index = 0; index < tokens.length; index++) if ((tokens[index] ?? 0) >= tokenizer.size) return index
+      return -1
+    },
     vocabularySize: tokenizer.size,
     bos: tokenizer.bos,
     eos: tokenizer.eos

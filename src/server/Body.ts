@@ -95,6 +95,9 @@ const jsonBytes = Effect.gen(function*() {
 /** A body above this many bytes is parsed in slices, since other requests' streams wait meanwhile. */
 const largeBytes = 256 * 1024
 
+/** Far more than the longest session of an agent has; whoever sends more makes every other request wait. */
+const maxValues = 250_000
+
 /** How long a slice may keep the event loop, in milliseconds. */
 const sliceMs = 3
 
@@ -104,7 +107,7 @@ const nextTurn = Effect.callback<void>((resume) => {
 })
 
 const parseInSlices = Effect.fnUntraced(function*(bytes: Uint8Array) {
-  const parser = parseLarge(bytes, maxDepth)
+  const parser = parseLarge(bytes, { depth: maxDepth, values: maxValues })
   const slice = Effect.try({
     try: () => {
       const end = performance.now() + sliceMs

@@ -10,16 +10,17 @@ import { wireObject } from "./Body.ts"
 import { answerChoices } from "./Generating.ts"
 import { RequestRecord, sessionTag } from "./RequestRecord.ts"
 import { randomSeed } from "./Seed.ts"
+import { packTokenLists } from "./TokenLists.ts"
 
 /** The prompt as text, for answers that begin with it. */
-const promptText = (prompts: Prompts, prompt: Prompt): string => {
+const promptText = (prompts: Prompts, prompt: Prompt): Effect.Effect<string> => {
   switch (prompt._tag) {
     case "Text":
-      return prompt.text
+      return Effect.succeed(prompt.text)
     case "Tokens":
       return prompts.textOf(prompt.tokens)
     case "Chat":
-      return ""
+      return Effect.succeed("")
   }
 }
 
@@ -28,7 +29,7 @@ export const completions = Effect.gen(function*() {
   const record = yield* RequestRecord
   const model = yield* ServedModel
   const { prompts } = yield* Generation
-  const wire = yield* wireObject
+  const wire = yield* packTokenLists(yield* wireObject, "prompt")
   const session = wire.fields["prompt_cache_key"]
   if (typeof session === "string" && session !== "") record.session = sessionTag(session)
   const decoded = yield* Effect.fromResult(
@@ -48,7 +49,7 @@ export const completions = Effect.gen(function*() {
     seed: requests[0]?.sampling.seed ?? 0,
     n,
     bestOf,
-    echo: decoded.echo ? requests.map(({ prompt }) => promptText(prompts, prompt)) : undefined,
+    echo: decoded.echo ? yield* Effect.forEach(requests, ({ prompt }) => promptText(prompts, prompt)) : undefined,
     logprobs: decoded.logprobs
   }
   return yield* answerChoices({

@@ -1,6 +1,14 @@
 /** The body is no JSON, or no JSON that this server takes; `message` says which. */
 export class JsonError extends Error {}
 
+/** What a document may be. */
+export interface JsonBounds {
+  /** Levels of lists and objects. */
+  readonly depth: number
+  /** Lists, objects, texts and members of objects in all: what a schema looks at one by one. */
+  readonly values: number
+}
+
 /** Bytes that the native parser gets at a time. */
 const pieceBytes = 64 * 1024
 
@@ -25,15 +33,26 @@ const define = (object: Record<string, unknown>, name: string, value: unknown): 
   else object[name] = value
 }
 
+/** Values that count towards the bound. */
+const countValues = (value: unknown): number => {
+  if (typeof value === "string") return 1
+  if (typeof value !== "object" || value === null) return 0
+  let count = 1
+  if (Array.isArray(value)) { for (const item of value) if (typeof item !== "number") count += countValues(item) }
+  else for (const member of Object.values(value)) count += 1 + countValues(member)
+  return count
+}
+
 class LargeJson {
   private readonly bytes: Buffer
   private readonly decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-  private readonly maxDepth: number
+  private readonly bounds: JsonBounds
+  private values = 0
   private at: number
 
-  constructor(bytes: Uint8Array, maxDepth: number) {
+  constructor(bytes: Uint8Array, bounds: JsonBounds) {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.maxDepth = maxDepth
+    this.bounds = bounds
     this.at = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
   }
 
@@ -102,7 +121,7 @@ class LargeJson {
     readonly batch: (from: number, to: number) => void
     readonly large: () => Generator<void>
   }): Generator<void> {
-    if (depth > this.maxDepth) throw this.tooDeep()
+    if (depth > this.bounds.depth) throw this.tooDeep()
     this.at++
     yield* this.blank()
     if (this.bytes[this.at] === close) return void this.at++
@@ -204,11 +223,17 @@ class LargeJson {
     } catch {
       throw new JsonError("The request body is not valid UTF-8.")
     }
+    let value: unknown
     try {
-      return JSON.parse(before + text + after)
+      value = JSON.parse(before + text + after)
     } catch {
       throw invalid()
     }
+    this.values += countValues(value)
+    if (this.values > this.bounds.values) {
+      throw new JsonError(`The request body holds more than ${this.bounds.values} lists, objects, texts and members.`)
+    }
+    return value
   }
 
   private memberEnd(from: number, limit: number, depth: number): number | undefined {
@@ -245,7 +270,7 @@ class LargeJson {
         continue
       }
       if (byte === openList || byte === openObject) {
-        if (++level > this.maxDepth) throw this.tooDeep()
+        if (++level > this.bounds.depth) throw this.tooDeep()
       } else if ((byte === closeList || byte === closeObject) && --level === depth) return at + 1
       at++
     }
@@ -274,7 +299,7 @@ class LargeJson {
   }
 
   private tooDeep(): JsonError {
-    return new JsonError(`The request body nests deeper than ${this.maxDepth} levels.`)
+    return new JsonError(`The request body nests deeper than ${this.bounds.depth} levels.`)
   }
 }
 
@@ -282,4 +307,4 @@ class LargeJson {
  * Parses JSON (UTF-8) as `JSON.parse` does, but in steps of well under a millisecond: each `next` of the generator is one. Throws a
  * `JsonError`. The native parser does the work, on pieces that end where a member of a list or object does.
  */
-export const parseLarge = (bytes: Uint8Array, maxDepth: number): Generator<void, unknown> => new LargeJson(bytes, maxDepth).document()
+export const parseLarge = (bytes: Uint8Array, bounds: JsonBounds): Generator<void, unknown> => new LargeJson(bytes, bounds).document()

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Fields } from "../dialect/OpenAiResponsesTools.ts"
+import { isRecord } from "../dialect/WireRequest.ts"
 import { Settings, SettingsError } from "../Settings.ts"
 import { ResponseDatabase } from "./ResponseDatabase.ts"
 
@@ -30,10 +31,11 @@ const bytesOf = (value: unknown): number => {
   while (left.length > 0) {
     const next = left.pop()
     bytes += typeof next === "string" ? 2 * next.length : 8
-    if (typeof next === "object" && next !== null) {
-      for (const [name, member] of Object.entries(next)) {
-        if (!Array.isArray(next)) bytes += 2 * name.length
-        left.push(member)
+    if (Array.isArray(next)) { for (const item of next) left.push(item) }
+    else if (isRecord(next)) {
+      for (const name in next) {
+        bytes += 2 * name.length
+        left.push(next[name])
       }
     }
   }
@@ -48,7 +50,7 @@ class TenantResponses {
   private readonly limits: StoreLimits
   private readonly onEvict: (id: string) => void
   /** In the order of use. */
-  private readonly responses = new Map<string, StoredResponse>()
+  private readonly responses = new Map<string, { readonly response: StoredResponse; readonly size: number }>()
   private readonly owners = new Map<string, string>()
   private bytes = 0
 
@@ -62,7 +64,7 @@ class TenantResponses {
     const size = sizeOf(response)
     if (size > this.limits.bytes) return false
     this.delete(response.id)
-    this.responses.set(response.id, response)
+    this.responses.set(response.id, { response, size })
     for (const item of response.itemIds) this.owners.set(item, response.id)
     this.bytes += size
     for (const id of this.responses.keys()) {
@@ -74,11 +76,11 @@ class TenantResponses {
   }
 
   get(id: string): StoredResponse | undefined {
-    const response = this.responses.get(id)
-    if (response === undefined) return undefined
+    const kept = this.responses.get(id)
+    if (kept === undefined) return undefined
     this.responses.delete(id)
-    this.responses.set(id, response)
-    return response
+    this.responses.set(id, kept)
+    return kept.response
   }
 
   owner(itemId: string): StoredResponse | undefined {
@@ -87,11 +89,11 @@ class TenantResponses {
   }
 
   delete(id: string): boolean {
-    const response = this.responses.get(id)
-    if (response === undefined) return false
+    const kept = this.responses.get(id)
+    if (kept === undefined) return false
     this.responses.delete(id)
-    for (const item of response.itemIds) if (this.owners.get(item) === id) this.owners.delete(item)
-    this.bytes -= sizeOf(response)
+    for (const item of kept.response.itemIds) if (this.owners.get(item) === id) this.owners.delete(item)
+    this.bytes -= kept.size
     return true
   }
 }

@@ -8,6 +8,7 @@ import { Engine } from "../engine/Engine.ts"
 import { Generation } from "../generation/Generation.ts"
 import { wireObject } from "./Body.ts"
 import { answerJson, Listed } from "./LargeAnswer.ts"
+import { packTokenLists } from "./TokenLists.ts"
 
 const json = (value: Readonly<Record<string, unknown>>, ignored: ReadonlyArray<string> = []) =>
   answerJson(value, ignored.length === 0 ? {} : { "x-mashbox-ignored": ignored.join(", ") })
@@ -49,14 +50,14 @@ export const tokenize = Effect.gen(function*() {
 /** `POST /detokenize`. */
 export const detokenize = Effect.gen(function*() {
   const { prompts } = yield* Generation
-  const { model, tokens } = yield* Effect.fromResult(Utilities.detokenize(yield* wireObject))
+  const { model, tokens } = yield* Effect.fromResult(Utilities.detokenize(yield* packTokenLists(yield* wireObject, "tokens")))
   yield* checkModel(model)
-  const outside = tokens.findIndex((token) => token >= prompts.vocabularySize)
+  const outside = prompts.firstUnknown(tokens)
   if (outside >= 0) {
     const field = `tokens.${outside}`
     return yield* new InvalidRequest({ message: `${field}: the vocabulary has ${prompts.vocabularySize} tokens`, field })
   }
-  const text = prompts.textOf(tokens)
+  const text = yield* prompts.textOf(tokens)
   const answer: DetokenizeResponse = { prompt: text, content: text }
   return json(answer)
 })

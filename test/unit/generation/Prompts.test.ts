@@ -47,6 +47,6 @@ describe("Prompts", () => {
       assert.strictEqual(yield* prompts.render(conversation), "user:hi|<think>")
       const { reasoning, tokens } = yield* prompts.encode({ _tag: "Chat", conversation })
       assert.deepStrictEqual(reasoning, { _tag: "Open", closing: "</think>" })
-      assert.strictEqual(prompts.textOf(tokens), "user:hi|<think>")
+      assert.strictEqual(yield* prompts.textOf(tokens), "user:hi|<think>")
     }))
 })

@@ -72,6 +72,24 @@ describe("POST /v1/completions", () => {
       assert.deepInclude(streamed.usage, { prompt_tokens: 3, completion_tokens: 8 })
     }))
 
+  it.live("takes lists of any length, alone and among others", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script: { ...shouts, model: { contextLength: 200_000, slots: 8 } }, limits: { bodyBytes: 1e6 } })
+      const long = "the sea ".repeat(2_500)
+      const prompts = (body: object) =>
+        Effect.map(complete(server, { max_tokens: 1, ...body }), ({ usage }) => {
+          const seen = server.engine.requests.slice().map(({ tokens }) => Buffer.from(tokens).toString())
+          return { seen, tokens: usage?.prompt_tokens }
+        })
+      assert.deepStrictEqual(yield* prompts({ prompt: tokensOf(long) }), { seen: [long], tokens: long.length })
+      assert.deepStrictEqual(
+        yield* prompts({ prompt: [tokensOf("a"), tokensOf(long), tokensOf("b")] }),
+        { seen: [long, "a", long, "b"], tokens: long.length + 2 }
+      )
+      const echoed = yield* complete(server, { prompt: tokensOf(long), echo: true, max_tokens: 1, seed: 5 })
+      assert.strictEqual(echoed.choices[0]?.text, `${long}T`)
+    }))
+
   it.live("gives the best of several by their mean log probability, and counts all", () =>
     Effect.gen(function*() {
       const server = yield* harness({
@@ -130,7 +148,7 @@ describe("POST /v1/completions", () => {
 
   it.live("names the field that it cannot act on", () =>
     Effect.gen(function*() {
-      const server = yield* harness({ script: { ...says("x"), model: { contextLength: 4096, slots: 8 } } })
+      const server = yield* harness({ script: { ...says("x"), model: { contextLength: 4096, slots: 8 } }, limits: { bodyBytes: 1e6 } })
       const prompt = "p"
       const cases: ReadonlyArray<readonly [string, object, string]> = [
         ["no prompt", {}, "prompt"],
@@ -139,6 +157,13 @@ describe("POST /v1/completions", () => {
         ["a mixed list", { prompt: ["a", 1] }, "prompt.0"],
         ["a token that is none", { prompt: [1 << 20] }, "prompt"],
         ["a negative token", { prompt: [-1] }, "prompt.0"],
+        ["a long list with a token that is none", { prompt: [...Array.from({ length: 20_000 }, () => 97), 1.5] }, "prompt.20000"],
+        ["a long list among others, with a text in it", {
+          prompt: [[97], [...Array.from({ length: 20_000 }, () => 97), "a"]]
+        }, "prompt.1.20000"],
+        ["a long list with an unknown token", {
+          prompt: [...Array.from({ length: 4000 }, () => 97), 1 << 20]
+        }, "prompt"],
         ["too many prompts", { prompt: Array.from({ length: 33 }, () => "a") }, "prompt"],
         ["a suffix", { prompt, suffix: "end" }, "suffix"],
         ["a suffix for token ids", { prompt: [1], suffix: "end" }, "suffix"],

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { JsonError, parseLarge } from "../../../src/server/LargeJson.ts"
 
-const parse = (text: string | Uint8Array, maxDepth = 64): unknown => {
-  const parser = parseLarge(Buffer.from(text as string), maxDepth)
+const parse = (text: string | Uint8Array, bounds = { depth: 64, values: 1e6 }): unknown => {
+  const parser = parseLarge(Buffer.from(text as string), bounds)
   let step = parser.next()
   while (step.done !== true) step = parser.next()
   return step.value
@@ -137,13 +137,32 @@ describe("parseLarge", () => {
     assert.throws(() => parse("1".repeat(100_000)), /number that is too long/)
   })
 
+  it("refuses more values than it may hold, numbers of lists not counted", () => {
+    const parses = (value: unknown, values: number) => parse(JSON.stringify(value), { depth: 64, values })
+    const long = "x".repeat(70_000)
+    for (
+      const [value, count] of [
+        [Array.from({ length: 100_000 }, (_, index) => index), 1],
+        [Array.from({ length: 30_000 }, () => "a"), 30_001],
+        [Array.from({ length: 30_000 }, () => ({ role: "user", content: [1, 2] })), 150_001],
+        [Object.fromEntries(Array.from({ length: 30_000 }, (_, index) => [`member ${index}`, index])), 30_001],
+        [[long, long], 3]
+      ] as const
+    ) {
+      // Lists and objects that are read in pieces count once for each piece.
+      const pieces = JSON.stringify(value).length / (32 * 1024)
+      assert.deepStrictEqual(parses(value, count + pieces), value)
+      assert.throws(() => parses(value, count - 2), /holds more than/)
+    }
+  })
+
   it("takes many small steps for a large document", () => {
     const text = JSON.stringify({
       messages: Array.from({ length: 50_000 }, (_, index) => ({ role: "user", content: `message ${index}` })),
       text: "é".repeat(2_000_000)
     })
     let steps = 0
-    const parser = parseLarge(Buffer.from(text), 64)
+    const parser = parseLarge(Buffer.from(text), { depth: 64, values: 1e6 })
     while (parser.next().done !== true) steps++
     assert.isAtLeast(steps, Buffer.byteLength(text) / (64 * 1024) - 2)
   })

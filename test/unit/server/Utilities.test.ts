@@ -61,9 +61,11 @@ describe("POST /tokenize", () => {
 describe("POST /detokenize", () => {
   it.live("is the way back, in both vendors' words", () =>
     Effect.gen(function*() {
-      const server = yield* harness({ script })
+      const server = yield* harness({ script, limits: { bodyBytes: 1e6 } })
       assert.deepStrictEqual(yield* json(server, "/detokenize", { tokens: tokensOf("hé") }), { prompt: "hé", content: "hé" })
       assert.deepStrictEqual(yield* json(server, "/detokenize", { tokens: [] }), { prompt: "", content: "" })
+      const long = "é, ".repeat(8_000)
+      assert.deepStrictEqual(yield* json(server, "/detokenize", { tokens: tokensOf(long) }), { prompt: long, content: long })
       for (const [body, field] of [[{}, "tokens"], [{ tokens: [1, 1 << 20] }, "tokens.1"], [{ tokens: "a" }, "tokens"]] as const) {
         const response = yield* post(server, "/detokenize", body)
         assert.strictEqual(response.status, 400)
