@@ -112,7 +112,16 @@ export const ChatCompletionRequest = Schema.Struct({
     Schema.Boolean.annotate({ description: "false: the answer ends with its first tool call.", default: true })
   ),
   functions: Schema.optionalKey(
-    Schema.Array(Schema.Unknown).annotate({ description: "The older form of tools; a non-empty list gets 400 naming the field." })
+    Schema.Array(Schema.Struct(functionFields)).annotate({
+      description:
+        "The older form of tools, not beside them: the answer has at most one call, in message.function_call, and then the finish_reason function_call."
+    })
+  ),
+  function_call: Schema.optionalKey(
+    Schema.Union([Schema.Literals(["auto", "none"]), Schema.Struct({ name: Schema.String })]).annotate({
+      expected: "auto, none, or an object with the name of a function",
+      description: "The older form of tool_choice, for functions: auto (default), none, or {\"name\": ...}."
+    })
   ),
   modalities: Schema.optionalKey(
     Schema.Array(Schema.String).annotate({ description: "Only text; anything else gets 400 naming the field." })
@@ -211,7 +220,7 @@ const choiceExtras = {
   token_ids: Schema.optionalKey(tokenIds.annotate({ description: "With return_token_ids: every new token." }))
 }
 const promptTokenIds = Schema.optionalKey(tokenIds.annotate({ description: "With return_token_ids: the prompt's tokens." }))
-const finishReason = Schema.Literals(["stop", "length", "tool_calls"])
+const finishReason = Schema.Literals(["stop", "length", "tool_calls", "function_call"])
 
 export const ChatCompletion = Schema.Struct({
   id: Schema.String.annotate({ description: "chatcmpl-..." }),
@@ -224,9 +233,10 @@ export const ChatCompletion = Schema.Struct({
       role: Schema.Literal("assistant"),
       content: Schema.NullOr(Schema.String).annotate({ description: "The answer (null when it only calls tools)." }),
       reasoning_content: Schema.optionalKey(Schema.String.annotate({ description: "Thinking, when thinking is on." })),
-      tool_calls: Schema.optionalKey(Schema.Array(ToolCall))
+      tool_calls: Schema.optionalKey(Schema.Array(ToolCall)),
+      function_call: Schema.optionalKey(ToolCall.fields.function.annotate({ description: "The call, where the request has functions." }))
     }),
-    finish_reason: finishReason.annotate({ description: "stop, length or tool_calls." }),
+    finish_reason: finishReason.annotate({ description: "stop, length, tool_calls, or function_call where the request has functions." }),
     logprobs,
     ...choiceExtras
   })),
@@ -255,7 +265,11 @@ export const ChatCompletionChunk = Schema.Struct({
           name: Schema.optionalKey(Schema.String.annotate({ description: "Tool name." })),
           arguments: Schema.optionalKey(Schema.String.annotate({ description: "A piece of the arguments, JSON." }))
         }))
-      })))
+      }))),
+      function_call: Schema.optionalKey(Schema.Struct({
+        name: Schema.optionalKey(Schema.String.annotate({ description: "Function name, in the first piece." })),
+        arguments: Schema.String.annotate({ description: "A piece of the arguments, JSON." })
+      }))
     }),
     finish_reason: Schema.NullOr(finishReason).annotate({ description: "null until the last chunk." }),
     logprobs: Schema.optionalKey(logprobs),

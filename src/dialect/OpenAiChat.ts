@@ -22,6 +22,8 @@ export interface RequestContext extends SamplingContext {
 export interface DecodedRequest {
   readonly request: GenerationRequest & { readonly prompt: { readonly _tag: "Chat" } }
   readonly stream: boolean
+  /** Whether a call is told in the form of `functions`. */
+  readonly asFunctions: boolean
   readonly includeUsage: boolean
   /** Whether every chunk tells its usage. */
   readonly continuousUsage: boolean
@@ -139,8 +141,8 @@ export const decode = (
       return yield* Result.fail(new InvalidRequest({ message: "top_logprobs: needs logprobs: true", field: "top_logprobs" }))
     }
     const options = tokenOptions(body, body.logprobs === true ? body.top_logprobs ?? 0 : undefined)
-    const { choice, ignored: ignoredTools, tools } = yield* decodeTools(body)
     const { ignored, variables } = yield* templateVariables(body)
+    const { asFunctions, choice, ignored: ignoredTools, tools } = yield* decodeTools(body)
     const format = yield* outputFormat(body)
     const budget = refusesReasoning(body)
       ? 0
@@ -152,7 +154,11 @@ export const decode = (
         prompt: { _tag: "Chat", conversation },
         sampling: yield* sampling(body, context),
         ...(body.n === undefined ? {} : { choices: body.n }),
-        ...(body.parallel_tool_calls === undefined ? {} : { parallelToolCalls: body.parallel_tool_calls }),
+        ...(asFunctions
+          ? { parallelToolCalls: false }
+          : body.parallel_tool_calls === undefined
+          ? {}
+          : { parallelToolCalls: body.parallel_tool_calls }),
         ...(choice === undefined ? {} : { toolChoice: choice }),
         ...(format === undefined ? {} : { outputFormat: format }),
         maxTokens: maxTokens(body),
@@ -163,6 +169,7 @@ export const decode = (
         session: context.session
       },
       stream: body.stream ?? false,
+      asFunctions,
       includeUsage: body.stream_options?.include_usage ?? false,
       continuousUsage: continuousUsage(body),
       returnProgress: body.return_progress ?? false,

@@ -18,6 +18,19 @@ export interface ResponseHead {
   readonly model: string
 }
 
+/** `functions`: the older form, for one call. */
+export type CallForm = "tools" | "functions"
+
+const finishReason = (form: CallForm, { reason }: Finish) => form === "functions" && reason === "tool_calls" ? "function_call" : reason
+
+const callMember = (form: CallForm, calls: ReadonlyArray<ToolCall>) => {
+  const [first] = calls
+  if (first === undefined) return {}
+  return form === "functions"
+    ? { function_call: { name: first.name, arguments: first.arguments } }
+    : { tool_calls: calls.map(wireToolCall) }
+}
+
 interface Choice {
   readonly output: Output
   readonly finish: Finish
@@ -33,15 +46,15 @@ const contentLogprobs = (logprobs: ReadonlyArray<TokenLogprobs>) => ({ content: 
 
 const contentLogprobsJson = (logprobs: ReadonlyArray<TokenLogprobs>) => `{"content":${logprobsJson(logprobs)},"refusal":null}`
 
-const wireChoice = ({ finish, output }: Choice, index: number): ChatCompletion["choices"][number] => ({
+const wireChoice = (form: CallForm) => ({ finish, output }: Choice, index: number): ChatCompletion["choices"][number] => ({
   index,
   message: {
     role: "assistant",
     content: output.text === "" && output.toolCalls.length > 0 ? null : output.text,
     ...(output.reasoning === "" ? {} : { reasoning_content: output.reasoning }),
-    ...(output.toolCalls.length === 0 ? {} : { tool_calls: output.toolCalls.map(wireToolCall) })
+    ...callMember(form, output.toolCalls)
   },
-  finish_reason: finish.reason,
+  finish_reason: finishReason(form, finish),
   logprobs: output.logprobs === undefined ? null : contentLogprobs(output.logprobs),
   ...choiceExtras(finish)
 })
@@ -49,14 +62,14 @@ const wireChoice = ({ finish, output }: Choice, index: number): ChatCompletion["
 const totals = (finishes: ReadonlyArray<Finish>): Usage => combineChoices(finishes.map(({ usage }) => usage))
 
 /** The whole answer as one JSON text; there is at least one choice. */
-export const completion = (head: ResponseHead, choices: ReadonlyArray<Choice>): string => {
+export const completion = (head: ResponseHead, choices: ReadonlyArray<Choice>, form: CallForm = "tools"): string => {
   const usage = totals(choices.map(({ finish }) => finish))
   const body: ChatCompletion = {
     id: head.id,
     object: "chat.completion",
     created: head.created,
     model: head.model,
-    choices: choices.map(wireChoice),
+    choices: choices.map(wireChoice(form)),
     ...promptTokens(choices[0]?.finish),
     usage: wireUsage(usage),
     timings: wireTimings(usage)
@@ -68,6 +81,8 @@ export interface ChunkOptions {
   /** How many choices the stream has. */
   readonly choices: number
   readonly includeUsage: boolean
+  /** Default `tools`. */
+  readonly form?: CallForm
   /** Prompt tokens, where every chunk tells its usage. */
   readonly usageOf: number | undefined
   readonly returnProgress: boolean
@@ -77,7 +92,10 @@ export interface ChunkOptions {
  * Chunks of one streamed answer: the role of each choice, the deltas, a last one per choice with its timings, usage where it was asked for,
  * `[DONE]`.
  */
-export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgress, usageOf }: ChunkOptions): StreamEncoder => {
+export const chunks = (
+  head: ResponseHead,
+  { choices, form = "tools", includeUsage, returnProgress, usageOf }: ChunkOptions
+): StreamEncoder => {
   const fixed = `data: {"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},"model":${
     JSON.stringify(head.model)
   },"choices":[`
@@ -86,7 +104,13 @@ export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgre
   const callSuffix = `]${suffix}`
   const prefixes = Array.from({ length: choices }, (_, index) => {
     const delta = `${fixed}{"index":${index},"delta":{`
-    return { delta, text: `${delta}"content":`, reasoning: `${delta}"reasoning_content":`, call: `${delta}"tool_calls":[` }
+    return {
+      delta,
+      text: `${delta}"content":`,
+      reasoning: `${delta}"reasoning_content":`,
+      call: `${delta}"tool_calls":[`,
+      functionCall: `${delta}"function_call":`
+    }
   })
   const prefix = (choice: number) => {
     const own = prefixes[choice]
@@ -107,16 +131,22 @@ export const chunks = (head: ResponseHead, { choices, includeUsage, returnProgre
         case "Reasoning":
           return own.reasoning + JSON.stringify(event.text) + suffix + end(event.generated)
         case "ToolCall":
+          if (form === "functions") {
+            return own.functionCall + JSON.stringify({ name: event.name, arguments: "" }) + suffix + end(event.generated)
+          }
           return own.call + JSON.stringify({ index: event.index, ...wireToolCall({ id: event.id, name: event.name, arguments: "" }) }) +
             callSuffix + end(event.generated)
         case "ToolArguments":
+          if (form === "functions") {
+            return `${own.functionCall}{"arguments":${JSON.stringify(event.text)}}${suffix}${end(event.generated)}`
+          }
           return `${own.call}{"index":${event.index},"function":{"arguments":${JSON.stringify(event.text)}}}${callSuffix}${
             end(event.generated)
           }`
         case "Finish":
-          return `${own.delta}},"finish_reason":"${event.reason}"${members(choiceExtras(event))}}]${members(promptTokens(event))}${
-            usageMember(usageOf, event.usage.completionTokens)
-          },"timings":${JSON.stringify(wireTimings(event.usage))}}\n\n`
+          return `${own.delta}},"finish_reason":"${finishReason(form, event)}"${members(choiceExtras(event))}}]${
+            members(promptTokens(event))
+          }${usageMember(usageOf, event.usage.completionTokens)},"timings":${JSON.stringify(wireTimings(event.usage))}}\n\n`
       }
     },
     end: (finishes) => {

@@ -23,6 +23,7 @@ export const chatCompletions = Effect.gen(function*() {
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
     model: decoded.request.model ?? model.id
   }
+  const form = decoded.asFunctions ? "functions" : "tools"
   return yield* answerChoices({
     requests: [decoded.request],
     stream: decoded.stream,
@@ -30,10 +31,11 @@ export const chatCompletions = Effect.gen(function*() {
     encoder: (promptTokens) =>
       chunks(head, {
         choices: decoded.request.choices ?? 1,
+        form,
         includeUsage: decoded.includeUsage,
         usageOf: decoded.continuousUsage ? promptTokens : undefined,
         returnProgress: decoded.returnProgress
       }),
-    whole: (choices) => completion(head, choices)
+    whole: (choices) => completion(head, choices, form)
   })
 })

@@ -13,6 +13,8 @@ export interface CheckedChoice {
   readonly content: string
   readonly reasoning: string
   readonly toolCalls: ReadonlyArray<CheckedCall>
+  /** The call of an answer to a request with `functions`. */
+  readonly functionCall: Omit<CheckedCall, "id"> | undefined
   /** undefined in a stream that failed. */
   readonly finishReason: string | undefined
   /** Pieces that content and arguments came in. */
@@ -53,6 +55,7 @@ class ChoiceState implements CheckedChoice {
   content = ""
   reasoning = ""
   readonly toolCalls: Array<{ id: string; name: string; arguments: string }> = []
+  functionCall: { name: string; arguments: string } | undefined
   finishReason: string | undefined
   deltas = 0
   private opened = false
@@ -76,16 +79,31 @@ class ChoiceState implements CheckedChoice {
       check(delta.reasoning_content !== "", "an empty reasoning delta")
       check(this.content === "" && this.toolCalls.length === 0, "reasoning after the answer began")
       this.reasoning += delta.reasoning_content
-    } else this.calls(delta.tool_calls ?? [])
+    } else if (delta.function_call !== undefined) this.function(delta.function_call)
+    else this.calls(delta.tool_calls ?? [])
   }
 
   finish(reason: string): void {
     check(this.opened, "a finish before the role")
     check(this.finishReason === undefined, "two finish_reasons")
     check(reason !== "tool_calls" || this.toolCalls.length > 0, "tool_calls without a call")
-    check(reason !== "stop" || this.toolCalls.length === 0, "stop with a call")
+    check(reason !== "function_call" || this.functionCall !== undefined, "function_call without a call")
+    check(reason !== "stop" || (this.toolCalls.length === 0 && this.functionCall === undefined), "stop with a call")
+    if (reason === "function_call") JSON.parse(this.functionCall?.arguments ?? "")
     if (reason === "tool_calls") { for (const call of this.toolCalls) JSON.parse(call.arguments) }
     this.finishReason = reason
+  }
+
+  private function({ arguments: piece, name }: NonNullable<Delta["function_call"]>): void {
+    check(this.toolCalls.length === 0, "calls in both forms")
+    if (name !== undefined) {
+      check(this.functionCall === undefined && piece === "", "a second call, or one that does not begin with empty arguments")
+      this.functionCall = { name, arguments: "" }
+      return
+    }
+    const open = this.functionCall ?? fail("arguments before any call")
+    check(piece !== "", "an empty arguments delta")
+    open.arguments += piece
   }
 
   private calls(calls: NonNullable<Delta["tool_calls"]>): void {

@@ -53,6 +53,18 @@ describe("the official openai package", () => {
       assert.match(answer._request_id ?? "", /^req_/)
     }))
 
+  it.live("functions, the older form of tools", () =>
+    using(says(call), async (client) => {
+      const functions = tools.map((tool) => tool.function)
+      const answer = await client.chat.completions.create({ model, messages, functions, function_call: { name: "get_weather" } })
+      assert.deepStrictEqual(answer.choices[0]?.message.function_call, { name: "get_weather", arguments: "{\"city\": \"Paris\"}" })
+      assert.strictEqual(answer.choices[0]?.finish_reason, "function_call")
+      const stream = client.chat.completions.stream({ model, messages, functions })
+      const final = (await stream.finalChatCompletion()).choices[0]
+      assert.deepStrictEqual(final?.message.function_call, { name: "get_weather", arguments: "{\"city\": \"Paris\"}" })
+      assert.strictEqual(final?.finish_reason, "function_call")
+    }))
+
   it.live("a raw stream, with usage", () =>
     using(says("Hello!"), async (client) => {
       let text = ""

@@ -64,6 +64,7 @@ interface Answer {
     readonly finish_reason: string
     readonly message: {
       readonly content: string | null
+      readonly reasoning_content?: string
       readonly tool_calls?: ReadonlyArray<{ readonly function: { readonly name: string; readonly arguments: string } }>
     }
   }>
@@ -111,6 +112,7 @@ describe("a model of random weights", () => {
             return text
           }
           const named = { type: "function", function: { name: "book" } }
+          let reasoned = 0
           yield* Effect.promise(async () => {
             const response: Response = JSON.parse(
               await send({
@@ -156,6 +158,7 @@ describe("a model of random weights", () => {
                   const label = `${syntax} ${JSON.stringify([choice, strict, sampling, answer.choices])}`
                   const [own] = answer.choices
                   const calls = own?.message.tool_calls ?? []
+                  if ((own?.message.reasoning_content ?? "") !== "") reasoned++
                   assert.strictEqual(own?.finish_reason, "tool_calls", label)
                   assert.strictEqual(calls.length, 1, label)
                   for (const { function: { arguments: text, name } } of calls) {
@@ -170,6 +173,8 @@ describe("a model of random weights", () => {
               }
             }
           })
+          // Where the model can, it reasons before it calls, until it has to stop.
+          if (file === withChannels) assert.isAbove(reasoned, 0)
         }).pipe(Effect.provide(layerServer(syntax, file))),
       60_000
     )

@@ -40,6 +40,7 @@ describe("decode", () => {
         session: undefined
       },
       stream: false,
+      asFunctions: false,
       includeUsage: false,
       continuousUsage: false,
       returnProgress: false,
@@ -220,7 +221,6 @@ describe("tools", () => {
   it("that have to be enforced are refused by name", () => {
     const table: ReadonlyArray<readonly [object, string]> = [
       [{ response_format: { type: "grammar" } }, "response_format.type"],
-      [{ functions: [{ name: "f" }] }, "functions"],
       [{ modalities: ["text", "audio"] }, "modalities"]
     ]
     for (const [fields, field] of table) {
@@ -229,6 +229,38 @@ describe("tools", () => {
     assert.deepInclude(refusal({ tools: [tool("f")], tool_choice: "maybe" }), { _tag: "InvalidRequest", field: "tool_choice" })
     assert.deepInclude(refusal({ tools: [tool("")] }), { _tag: "InvalidRequest", field: "tools.0.function.name" })
     assert.deepInclude(refusal({ tools: [{ type: "function" }] }), { _tag: "InvalidRequest", field: "tools.0.name" })
+  })
+
+  it("come as functions too, with at most one call", () => {
+    const functions = [{ name: "f", description: "d", parameters: { type: "object" } }, { name: "g" }]
+    const decoded = decodeWith({ functions, parallel_tool_calls: true })
+    assert.deepStrictEqual(conversationOf(decoded.request).tools, functions)
+    assert.isTrue(decoded.asFunctions)
+    assert.isFalse(decoded.request.parallelToolCalls)
+    assert.isUndefined(decoded.request.toolChoice)
+    assert.deepStrictEqual(decoded.ignored, [])
+    assert.deepStrictEqual(tools({ functions, function_call: "none" }), [])
+    assert.isUndefined(decodeWith({ functions, function_call: "auto" }).request.toolChoice)
+    assert.deepStrictEqual(decodeWith({ functions, function_call: { name: "g" } }).request.toolChoice, {
+      required: true,
+      names: ["g"],
+      once: true,
+      field: "function_call"
+    })
+    assert.isFalse(decodeWith({ functions: [], tools: [tool("f")], function_call: "auto" }).asFunctions)
+    const refusals: ReadonlyArray<readonly [object, string]> = [
+      [{ functions, tools: [tool("f")] }, "functions"],
+      [{ functions: [{ description: "no name" }] }, "functions.0.name"],
+      [{ functions: ["f"] }, "functions.0"],
+      [{ functions, function_call: "required" }, "function_call"],
+      [{ functions, function_call: { name: "h" } }, "function_call"],
+      [{ functions, function_call: { name: 5 } }, "function_call.name"],
+      [{ function_call: { name: "f" } }, "function_call"],
+      [{ functions, function_call: 5 }, "function_call"]
+    ]
+    for (const [fields, field] of refusals) {
+      assert.deepInclude(refusal(fields), { _tag: "InvalidRequest", field }, JSON.stringify(fields))
+    }
   })
 
   it("may be limited to one call", () => {

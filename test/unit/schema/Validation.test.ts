@@ -30,7 +30,14 @@ const rules: ReadonlyArray<readonly [rule: string, message: RegExp]> = [
   ["a prompt has at least one token", /^(prompt: the (list|prompt) is empty|input: Expected at least one item)$/],
   ["keys of logit_bias are decimal numbers", /^logit_bias: keys must be token ids, written as decimal numbers$/],
   ["a token is one of the vocabulary", /^[\w.]+: the vocabulary has \d+ tokens$/],
-  ["tools that the model is shown have a name", /^tools\.\d+(\.function)?\.name: (Missing key|Expected a non-empty string)$/],
+  [
+    "tools that the model is shown have a name",
+    /^(tools\.\d+(\.function)?|functions\.\d+)\.name: (Missing key|Expected a non-empty string)$/
+  ],
+  [
+    "functions stand alone, and a choice is of them",
+    /^(functions: cannot be given together with tools|function_call: there is no function of this name in functions)$/
+  ],
   ["a tool's schema is an object", /^tools\.\d+\.input_schema: Expected an object$/],
   ["a tool choice in a word is a known one", /^tool_choice: Expected auto, none, required, or an object that names a function$/],
   [

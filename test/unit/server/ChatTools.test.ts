@@ -51,6 +51,29 @@ describe("tool calls", () => {
       }))
   }
 
+  it.live("are told as function_call where the request has functions, of which there is one", () =>
+    Effect.gen(function*() {
+      const functions = tools.map((tool) => tool.function)
+      const server = yield* harness({ script: says(call("get_weather", "{\"city\": \"Köln\"}") + call("get_weather", "{}")) })
+      const expected = { name: "get_weather", arguments: "{\"city\": \"Köln\"}" }
+      for (const fields of [{}, { function_call: "auto" }, { function_call: { name: "get_weather" } }, { parallel_tool_calls: true }]) {
+        const body = { messages: user("weather?"), functions, ...fields }
+        const [choice] = (yield* Effect.promise(() => answerOf(server.post(body)))).choices
+        assert.deepStrictEqual(choice?.message, { role: "assistant", content: null, function_call: expected })
+        assert.strictEqual(choice?.finish_reason, "function_call")
+        const stream = yield* Effect.promise(async () => (await server.post({ ...body, stream: true })).text())
+        const [streamed] = checkChatStream(stream).choices
+        assert.deepStrictEqual(streamed?.functionCall, expected)
+        assert.strictEqual(streamed?.finishReason, "function_call")
+      }
+      const none = yield* Effect.promise(() => server.post({ messages: user("weather?"), functions, function_call: "none" }))
+      assert.notInclude(yield* Effect.promise(() => none.text()), "function_call")
+      const text = yield* harness({ script: says("No call.") })
+      const [plain] = (yield* Effect.promise(() => answerOf(text.post({ messages: user("weather?"), functions })))).choices
+      assert.deepStrictEqual(plain?.message, { role: "assistant", content: "No call." })
+      assert.strictEqual(plain?.finish_reason, "stop")
+    }))
+
   it.live("stream their arguments as they are decoded", () =>
     Effect.gen(function*() {
       const value = "x".repeat(200)
