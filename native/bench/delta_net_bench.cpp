@@ -1,32 +1,39 @@
 #include "cpu/backend_delta_net.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
-// One gated delta net layer (16 heads of 128 × 128 unless told): microseconds per token of the chunked form at several lengths of
-// prefill, of one decoded token, and of the plain recurrence S ← e^g S + k δᵀ over the same tokens, in the same run. The recurrence
-// gets a row of S at a time (as engines without the chunked form run it) or blocks of 64 columns that stay in the first-level cache.
+// One gated delta net layer (16 heads of 128 × 128 unless told) on one core: microseconds per token of the chunked form at several
+// lengths of prefill, of one decoded token, and of the same layer by the plain recurrence S ← e^g S + k δᵀ, which convolves,
+// normalises and gates with the same kernels and whose outputs are compared. Besides those the recurrence alone, a row of S at a time or in
+// blocks of 64 columns that stay in the first-level cache. Times are of the thread's processor time, the best of rounds that
+// take all the subjects in turn.
 // Usage: mashbox_delta_net_bench [key heads] [value heads]   MASHBOX_ISA chooses the tier.
 namespace {
 
 using namespace mashbox;
 
-constexpr size_t Length = 128;
+constexpr size_t Length = 128, Batch = 256, Rounds = 7;
+constexpr float Epsilon = 1e-6f;
 
-template <class Run> double best(int passes, const Run& run) {
-  double seconds = 1e30;
-  for (int i = 0; i < passes; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    seconds = std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return seconds;
+double processorSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+template <class Run> void improve(double& best, const Run& run) {
+  const double start = processorSeconds();
+  run();
+  best = std::min(best, processorSeconds() - start);
 }
 
 /// Vectors of q, k and v of one token and head, and its gates.
@@ -75,10 +82,135 @@ void blocks0(const Token* t, size_t n, float* s, float* o) { recurHead<16>(t, n,
 
 Recur recurrence(cpu::Isa isa, bool blocks) {
 #if defined(__x86_64__)
-  if (isa == cpu::Isa::Avx512) return blocks ? blocks512 : rows512;
+  if (isa >= cpu::Isa::Avx512) return blocks ? blocks512 : rows512;
   if (isa == cpu::Isa::Avx2) return blocks ? blocks2 : rows2;
 #endif
   return blocks ? blocks0 : rows0;
+}
+
+/// A random layer's weights and the projections of `Batch` tokens, which come again and again.
+struct Inputs {
+  model::DeltaNet shape;
+  size_t width = shape.convolutionWidth(), outWidth = shape.valueHeads * Length;
+  cpu::LineVector<float> mixed, gate, beta, alpha, taps, bias, decay, norm;
+
+  explicit Inputs(const model::DeltaNet& shape) : shape(shape), decay(shape.valueHeads, -0.05f), norm(Length, 1) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    for (const auto& [values, count] : {std::pair{&mixed, Batch * width}, {&gate, Batch * outWidth}, {&beta, Batch * shape.valueHeads}, {&alpha, Batch * shape.valueHeads},
+                                        {&taps, shape.convolution * width}, {&bias, size_t{shape.valueHeads}}}) {
+      values->resize(count);
+      for (float& x : *values) x = normal(random);
+    }
+  }
+};
+
+class Chunked {
+public:
+  Chunked(const Inputs& in, cpu::Isa isa) : in_(in), pool_(1), mixer_(created(in.shape, isa, pool_)), out(Batch * in.outWidth) {}
+
+  void run(size_t from, size_t to) {
+    const model::RowRange range{0, static_cast<uint32_t>(to - from), static_cast<uint32_t>(from), {}, {}};
+    const auto at = [row = from % Batch](const cpu::LineVector<float>& values, size_t width, size_t offset, size_t each) {
+      return cpu::DeltaNetInput{values.data() + row * width + offset, width, 1, each, 0};
+    };
+    const size_t keys = in_.shape.keyHeads * Length;
+    mixer_.begin({&range, 1});
+    mixer_.run({0, at(in_.mixed, in_.width, 0, Length), at(in_.mixed, in_.width, keys, Length), at(in_.mixed, in_.width, 2 * keys, Length), at(in_.gate, in_.outWidth, 0, Length),
+                at(in_.beta, in_.shape.valueHeads, 0, 1), at(in_.alpha, in_.shape.valueHeads, 0, 1), in_.taps.data(), in_.bias.data(), in_.decay.data(), in_.norm.data(), Epsilon,
+                out.data() + from % Batch * in_.outWidth});
+  }
+
+private:
+  static cpu::DeltaNetMixer created(const model::DeltaNet& shape, cpu::Isa isa, cpu::ThreadPool& pool) {
+    auto states = cpu::DeltaNetStates::create({shape}, 1);
+    if (!states) std::fprintf(stderr, "%s\n", states.error().message.c_str()), std::exit(1);
+    auto mixer = cpu::DeltaNetMixer::create(std::move(*states), Batch, cpu::kernels(isa), pool);
+    if (!mixer) std::fprintf(stderr, "%s\n", mixer.error().message.c_str()), std::exit(1);
+    return std::move(*mixer);
+  }
+
+  const Inputs& in_;
+  cpu::ThreadPool pool_;
+  cpu::DeltaNetMixer mixer_;
+
+public:
+  cpu::LineVector<float> out; ///< of the last `Batch` tokens
+};
+
+/// The layer token after token: convolution, norms, a pass over every head's state, gated norm.
+class Recurrent {
+public:
+  Recurrent(const Inputs& in, cpu::Isa isa)
+      : in_(in), kernels_(cpu::kernels(isa)), convolve_(cpu::deltaNetKernels(isa).convolve), body_(recurrence(isa, false)), keyNorm_(Length, 1 / std::sqrt(float(Length))),
+        queryNorm_(Length, 1 / float(Length)), zeros_(in.width), row_(in.width), sums_(in.outWidth * Length), out(Batch * in.outWidth) {}
+
+  void restart() { std::fill(sums_.begin(), sums_.end(), 0.0f); }
+  void run(size_t from, size_t to) {
+    for (size_t position = from; position < to; ++position) token(position);
+  }
+
+private:
+  void token(size_t position) {
+    const size_t row = position % Batch, keys = in_.shape.keyHeads * Length;
+    std::array<const float*, 4> inputs;
+    for (size_t back = 0; back < inputs.size(); ++back) inputs[inputs.size() - 1 - back] = back > position ? zeros_.data() : in_.mixed.data() + (position - back) % Batch * in_.width;
+    convolve_(inputs.data(), in_.taps.data(), in_.width, inputs.size(), row_.data(), in_.width);
+    for (size_t head = 0; head < in_.shape.keyHeads; ++head) {
+      float* const query = row_.data() + head * Length;
+      kernels_.rmsNorm(query, queryNorm_.data(), Epsilon / Length, query, Length);
+      kernels_.rmsNorm(query + keys, keyNorm_.data(), Epsilon / Length, query + keys, Length);
+    }
+    for (size_t head = 0; head < in_.shape.valueHeads; ++head) {
+      const size_t gate = row * in_.shape.valueHeads + head;
+      const float* const key = row_.data() + head % in_.shape.keyHeads * Length;
+      const float decay = std::exp(std::log1p(std::exp(in_.alpha[gate] + in_.bias[head])) * in_.decay[head]);
+      const Token token{key, key + keys, row_.data() + 2 * keys + head * Length, decay, 1 / (1 + std::exp(-in_.beta[gate]))};
+      float* const result = out.data() + gate * Length;
+      body_(&token, 1, sums_.data() + head * Length * Length, result);
+      kernels_.rmsNorm(result, in_.norm.data(), Epsilon, result, Length);
+      kernels_.siluMul(in_.gate.data() + gate * Length, result, result, Length);
+    }
+  }
+
+  const Inputs& in_;
+  const cpu::Kernels& kernels_;
+  decltype(cpu::DeltaNetKernels::convolve) convolve_;
+  Recur body_;
+  cpu::LineVector<float> keyNorm_, queryNorm_, zeros_, row_, sums_;
+
+public:
+  cpu::LineVector<float> out; ///< of the last `Batch` tokens
+};
+
+/// The recurrence over vectors that lie ready.
+class Bare {
+public:
+  explicit Bare(const Inputs& in) : in_(in), sums_(in.outWidth * Length), out_(in.outWidth * Batch) {
+    for (size_t head = 0; head < in.shape.valueHeads; ++head)
+      for (size_t t = 0; t < Batch; ++t) {
+        const float* const row = in.mixed.data() + t * in.width;
+        const size_t key = head % in.shape.keyHeads * Length, keys = in.shape.keyHeads * Length;
+        tokens_.push_back({row + key, row + keys + key, row + 2 * keys + head * Length, 0.95f, 1e-3f});
+      }
+  }
+
+  void run(Recur body, size_t step) {
+    for (size_t at = 0; at < Batch; at += step)
+      for (size_t head = 0; head < in_.shape.valueHeads; ++head)
+        body(tokens_.data() + head * Batch + at, step, sums_.data() + head * Length * Length, out_.data() + (head * Batch + at) * Length);
+  }
+
+private:
+  const Inputs& in_;
+  std::vector<Token> tokens_;
+  cpu::LineVector<float> sums_, out_;
+};
+
+double difference(const cpu::LineVector<float>& got, const cpu::LineVector<float>& want) {
+  double squares = 0, differences = 0;
+  for (size_t i = 0; i < want.size(); ++i) differences += std::pow(double(got[i]) - want[i], 2), squares += std::pow(double(want[i]), 2);
+  return std::sqrt(differences / squares);
 }
 
 } // namespace
@@ -91,80 +223,45 @@ int main(int argc, char** argv) {
   shape.valueHeads = argc > 2 ? static_cast<uint32_t>(std::max(1, std::atoi(argv[2]))) : shape.keyHeads;
   if (shape.valueHeads % shape.keyHeads != 0) return std::fprintf(stderr, "the key heads must divide the value heads\n"), 1;
 
-  constexpr size_t Most = 4096, Batch = 256;
-  const size_t width = shape.convolutionWidth(), outWidth = shape.valueHeads * Length;
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  const auto values = [&](size_t n) {
-    std::vector<float> out(n);
-    for (float& x : out) x = normal(random);
-    return out;
-  };
-  const auto mixed = values(Batch * width), gate = values(Batch * outWidth), gates = values(Batch * 2 * shape.valueHeads), taps = values(4 * width), bias = values(shape.valueHeads);
-  const std::vector<float> decay(shape.valueHeads, -0.05f), norm(Length, 1);
-  std::vector<float> out(Batch * outWidth);
-
-  cpu::ThreadPool pool(cpu::availableCores());
-  auto states = cpu::DeltaNetStates::create({shape}, 1);
-  if (!states) return std::fprintf(stderr, "%s\n", states.error().message.c_str()), 1;
-  auto mixer = cpu::DeltaNetMixer::create(std::move(*states), Batch, cpu::kernels(*isa), pool);
-  if (!mixer) return std::fprintf(stderr, "%s\n", mixer.error().message.c_str()), 1;
-  const float* m = mixed.data();
-  const cpu::DeltaNetRows rows{0,
-                               {m, width, 1, Length, 0},
-                               {m + shape.keyHeads * Length, width, 1, Length, 0},
-                               {m + 2 * shape.keyHeads * Length, width, 1, Length, 0},
-                               {gate.data(), outWidth, 1, Length, 0},
-                               {gates.data(), 2 * shape.valueHeads, 1, 1, 0},
-                               {gates.data() + shape.valueHeads, 2 * shape.valueHeads, 1, 1, 0},
-                               taps.data(),
-                               bias.data(),
-                               decay.data(),
-                               norm.data(),
-                               1e-6f,
-                               out.data()};
-  const auto run = [&](size_t from, size_t to) {
-    const model::RowRange range{0, static_cast<uint32_t>(to - from), static_cast<uint32_t>(from), {}, {}};
-    mixer->begin({&range, 1});
-    mixer->run(rows);
-  };
-
-  std::printf("%u key heads, %u value heads of 128 × 128, %s, %u threads\n", shape.keyHeads, shape.valueHeads, cpu::isaName(*isa), pool.size());
-  double chunked = 0;
-  for (const size_t tokens : {64, 256, 1024, 4096}) {
-    const double seconds = best(3, [&] {
-      for (size_t at = 0; at < tokens; at += Batch) run(at, std::min(tokens, at + Batch));
-    });
-    chunked = seconds / static_cast<double>(tokens);
-    std::printf("chunked, prefill of %4zu        %8.2f us per token\n", tokens, chunked * 1e6);
-  }
-  const double decoded = best(3, [&] {
-    for (size_t at = Most; at < Most + 256; ++at) run(at, at + 1);
-  }) / 256;
-  std::printf("chunked, one token at a time    %8.2f us per token\n", decoded * 1e6);
-
-  std::vector<float> sums(shape.valueHeads * Length * Length), heads(shape.valueHeads * Batch * Length);
-  std::vector<Token> tokens;
-  for (size_t head = 0; head < shape.valueHeads; ++head)
-    for (size_t t = 0; t < Batch; ++t) {
-      const float* const row = m + t * width;
-      const size_t key = head % shape.keyHeads * Length;
-      tokens.push_back({row + key, row + shape.keyHeads * Length + key, row + 2 * shape.keyHeads * Length + head * Length, 0.95f, 1e-3f});
+  const Inputs in(shape);
+  Chunked chunked(in, *isa);
+  Recurrent recurrent(in, *isa);
+  Bare bare(in);
+  constexpr std::array<size_t, 4> Lengths{64, 256, 1024, 4096};
+  constexpr size_t Most = Lengths.back(), Compared = 2 * Batch, Decoded = 128;
+  std::array<double, Most / Batch> batches;
+  batches.fill(1e30);
+  double chunk = 1e30, decode = 1e30, layer = 1e30, rows = 1e30, blocks = 1e30, apart = 0;
+  for (size_t round = 0; round < Rounds; ++round) {
+    improve(chunk, [&] { chunked.run(0, 64); });
+    recurrent.restart();
+    for (size_t at = 0; at < Compared; at += Batch) improve(layer, [&] { recurrent.run(at, at + Batch); });
+    for (size_t i = 0; i < batches.size(); ++i) {
+      improve(batches[i], [&] { chunked.run(i * Batch, (i + 1) * Batch); });
+      if ((i + 1) * Batch == Compared) apart = difference(chunked.out, recurrent.out);
     }
-  const auto recur = [&](const char* name, bool blocks, size_t step) {
-    const Recur body = recurrence(*isa, blocks);
-    const double seconds = best(3, [&] {
-      for (size_t at = 0; at < Batch; at += step)
-        pool.parallelFor(shape.valueHeads, 1, [&](size_t begin, size_t end, unsigned) {
-          for (size_t head = begin; head < end; ++head)
-            body(tokens.data() + head * Batch + at, step, sums.data() + head * Length * Length, heads.data() + (head * Batch + at) * Length);
-        });
+    improve(decode, [&] {
+      for (size_t at = Most; at < Most + Decoded; ++at) chunked.run(at, at + 1);
     });
-    const double each = seconds / Batch;
-    std::printf("%-31s %8.2f us per token, %5.2f x the chunked form\n", name, each * 1e6, each / chunked);
+    improve(rows, [&] { bare.run(recurrence(*isa, false), 1); });
+    improve(blocks, [&] { bare.run(recurrence(*isa, true), Batch); });
+  }
+
+  std::printf("%u key heads, %u value heads of 128 × 128, %s, one core\n", shape.keyHeads, shape.valueHeads, cpu::isaName(*isa));
+  double each = 0;
+  for (const size_t tokens : Lengths) {
+    double seconds = tokens < Batch ? chunk : 0;
+    for (size_t i = 0; i < tokens / Batch; ++i) seconds += batches[i];
+    each = seconds / static_cast<double>(tokens);
+    std::printf("chunked, prefill of %4zu           %7.2f us per token\n", tokens, each * 1e6);
+  }
+  std::printf("chunked, one token at a time       %7.2f us per token\n", decode / Decoded * 1e6);
+  const auto compare = [each](const char* name, double seconds) {
+    std::printf("%-34s %7.2f us per token, %5.2f x the chunked form\n", name, seconds / Batch * 1e6, seconds / Batch / each);
   };
-  recur("recurrence, token after token", false, 1);
-  recur("recurrence, head after head", false, Batch);
-  recur("recurrence, blocks in cache", true, Batch);
-  return 0;
+  compare("the layer, token after token", layer);
+  compare("  its recurrence alone", rows);
+  compare("  in blocks in cache, head by head", blocks);
+  std::printf("the layer's outputs differ by %.1e\n", apart);
+  return apart < 1e-4 ? 0 : 1;
 }

@@ -31,7 +31,7 @@ constexpr Type OtherTypes[] = {Type::Q2_K, Type::Q3_K, Type::NVFP4};
 /// The tiers that this CPU runs.
 std::vector<Isa> tiers() {
   std::vector<Isa> all;
-  for (const Isa isa : {Isa::Scalar, Isa::Avx2, Isa::Avx512})
+  for (const Isa isa : {Isa::Scalar, Isa::Avx2, Isa::Avx512, Isa::Amx})
     if (isa <= cpu::detectIsa()) all.push_back(isa);
   return all;
 }

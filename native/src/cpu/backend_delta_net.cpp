@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace mashbox::cpu {
 namespace {
@@ -11,8 +10,13 @@ using model::DeltaNet;
 
 /// Rows that are solved against all earlier ones at once.
 constexpr uint32_t PanelRows = 6;
-/// e^x below this adds nothing to a float32 sum, but denormal products are slow.
-constexpr double LeastExponent = -80;
+
+/// Rows that are fetched ahead: a head's values of one row are far from those of the next.
+constexpr uint32_t RowsAhead = 4;
+
+void prefetch(const float* values, size_t count) {
+  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(values + i);
+}
 
 size_t wholeUnits(size_t n) { return (n + 15) / 16 * 16; }
 
@@ -36,14 +40,19 @@ DeltaNet largest(std::span<const DeltaNet> layers) {
 uint64_t pairBytes(const DeltaNet& d, uint32_t rows) { return uint64_t{d.keyHeads} * rows * 2 * d.keyLength * sizeof(float); }
 uint64_t dotBytes(const DeltaNet& d, uint32_t rows) { return uint64_t{d.keyHeads} * rows * 2 * ChunkTokens * sizeof(float); }
 uint64_t valueBytes(const DeltaNet& d, uint32_t rows) { return uint64_t{d.valueHeads} * rows * d.valueLength * sizeof(float); }
+uint64_t tileValues(const DeltaNet& d) { return uint64_t{d.valueHeads} * splitSize(d.valueLength, d.keyLength); }
 
 } // namespace
 
-DeltaNetMixer::DeltaNetMixer(DeltaNetStates states, const Kernels& kernels, ThreadPool& pool)
-    : states_(std::move(states)), kernels_(&kernels), deltaNet_(&deltaNetKernels(kernels.isa)), pool_(&pool) {}
+DeltaNetMixer::DeltaNetMixer(DeltaNetStates states, const Kernels& kernels, const SplitKernels* split, ThreadPool& pool)
+    : states_(std::move(states)), kernels_(&kernels), deltaNet_(&deltaNetKernels(kernels.isa)), split_(split), pool_(&pool) {}
 
 Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batchRows, const Kernels& kernels, ThreadPool& pool) {
-  DeltaNetMixer out(std::move(states), kernels, pool);
+  return create(std::move(states), batchRows, kernels, splitKernels(kernels.isa), pool);
+}
+
+Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batchRows, const Kernels& kernels, const SplitKernels* split, ThreadPool& pool) {
+  DeltaNetMixer out(std::move(states), kernels, split, pool);
   const DeltaNet most = largest(out.states_.layers());
   for (const auto& [region, bytes] : {std::pair{&out.pairs_, pairBytes(most, batchRows)}, {&out.dots_, dotBytes(most, batchRows)}, {&out.values_, valueBytes(most, batchRows)}}) {
     auto reserved = Region::reserve(bytes, "scratch memory");
@@ -51,6 +60,15 @@ Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batc
     *region = std::move(*reserved);
   }
   out.batchRows_ = batchRows;
+  if (split) {
+    auto tiles = Region::reserve(out.states_.count() * tileBytes(out.states_.layers()), "split recurrent states");
+    if (!tiles) return tiles.error();
+    out.tiles_ = std::move(*tiles);
+    out.tileOffsets_.push_back(0);
+    for (const DeltaNet& layer : out.states_.layers()) out.tileOffsets_.push_back(out.tileOffsets_.back() + tileValues(layer));
+    out.mostHeads_ = most.valueHeads;
+    out.splits_.resize(out.states_.count() * out.states_.layers().size() * out.mostHeads_);
+  }
   const uint32_t length = std::max(most.keyLength, most.valueLength);
   out.keyNorm_.resize(length);
   out.queryNorm_.resize(length);
@@ -63,7 +81,10 @@ Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batc
     scratch.queryWeights.resize(ChunkTokens * ChunkTokens);
     scratch.scaledKeys.resize(size_t{most.keyLength} * ChunkTokens);
     scratch.exponents.resize(ChunkTokens);
-    scratch.taps.resize(most.convolution);
+    scratch.inputs.resize(most.convolution - 1 + ChunkTokens);
+    if (!split) continue;
+    scratch.rowTiles.resize(std::max(splitSize(2 * ChunkTokens, most.keyLength), splitSize(most.keyLength, ChunkTokens)));
+    scratch.columnTiles.resize(splitSize(most.valueLength, ChunkTokens));
   }
   return out;
 }
@@ -71,6 +92,12 @@ Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batc
 uint64_t DeltaNetMixer::scratchBytes(std::span<const DeltaNet> layers, uint32_t batchRows) {
   const DeltaNet most = largest(layers);
   return pairBytes(most, batchRows) + dotBytes(most, batchRows) + valueBytes(most, batchRows);
+}
+
+uint64_t DeltaNetMixer::tileBytes(std::span<const DeltaNet> layers) {
+  uint64_t values = 0;
+  for (const DeltaNet& layer : layers) values += tileValues(layer);
+  return values * sizeof(uint16_t);
 }
 
 uint32_t DeltaNetMixer::keyHeadOf(uint32_t valueHead) const {
@@ -122,30 +149,33 @@ void DeltaNetMixer::run(const DeltaNetRows& rows) {
   }
 }
 
-/// One head's channels of one row; `channel` is the first of them.
-void DeltaNetMixer::convolve(const DeltaNetRows& rows, const Piece& piece, uint32_t row, const DeltaNetInput& input, uint32_t head, size_t channel,
-                             size_t length, Scratch& scratch, float* out) const {
+/// One head's channels of the piece's rows, into rows of `stride`; `channel` is the first of them.
+void DeltaNetMixer::convolve(const DeltaNetRows& rows, const Piece& piece, const DeltaNetInput& input, uint32_t head, size_t channel, size_t length,
+                             Scratch& scratch, float* out, size_t stride) const {
   const float* const kept = states_.layer(piece.state, rows.layer).inputs;
-  const size_t width = shape_.convolutionWidth(), keptRows = DeltaNetStates::inputRows(shape_);
-  for (uint32_t tap = 0; tap < shape_.convolution; ++tap) {
-    const int64_t back = int64_t{shape_.convolution} - 1 - tap;
-    const int64_t position = int64_t{piece.position} + row - back, at = int64_t{piece.row} + row - back;
-    scratch.taps[tap] = position < 0             ? zeros_.data()
+  const size_t width = shape_.convolutionWidth(), keptRows = DeltaNetStates::inputRows(shape_), before = shape_.convolution - 1;
+  for (size_t i = 0; i < before + piece.rows; ++i) {
+    const int64_t position = int64_t{piece.position} + static_cast<int64_t>(i) - static_cast<int64_t>(before);
+    const int64_t at = int64_t{piece.row} + static_cast<int64_t>(i) - static_cast<int64_t>(before);
+    scratch.inputs[i] = position < 0           ? zeros_.data()
                         : at >= piece.rangeRow ? input.at(static_cast<size_t>(at), head)
                                                : kept + static_cast<size_t>(position) % keptRows * width + channel;
   }
-  deltaNet_->convolve(scratch.taps.data(), rows.taps + channel, width, shape_.convolution, out, length);
+  for (size_t i = 0; i < piece.rows; ++i) {
+    if (i + RowsAhead < piece.rows) prefetch(scratch.inputs[before + i + RowsAhead], length);
+    deltaNet_->convolve(scratch.inputs.data() + i, rows.taps + channel, width, shape_.convolution, out + i * stride, length);
+  }
 }
 
 void DeltaNetMixer::keyHead(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch) {
   const size_t length = shape_.keyLength, queryChannel = head * length, keyChannel = shape_.keyHeads * length + head * length;
   const float epsilon = rows.epsilon / static_cast<float>(length);
   float* const keys = states_.layer(piece.state, rows.layer).keys + head * length * ChunkTokens;
+  convolve(rows, piece, rows.key, head, keyChannel, length, scratch, pairs(head, piece.row), 2 * length);
+  convolve(rows, piece, rows.query, head, queryChannel, length, scratch, pairs(head, piece.row) + length, 2 * length);
   for (uint32_t i = 0; i < piece.rows; ++i) {
     float* const key = pairs(head, piece.row + i);
     float* const query = key + length;
-    convolve(rows, piece, i, rows.key, head, keyChannel, length, scratch, key);
-    convolve(rows, piece, i, rows.query, head, queryChannel, length, scratch, query);
     kernels_->rmsNorm(key, keyNorm_.data(), epsilon, key, length);
     kernels_->rmsNorm(query, queryNorm_.data(), epsilon, query, length);
     for (size_t d = 0; d < length; ++d) keys[d * ChunkTokens + piece.from() + i] = key[d];
@@ -160,22 +190,20 @@ void DeltaNetMixer::keyHead(const DeltaNetRows& rows, const Piece& piece, uint32
 
 void DeltaNetMixer::valueHead(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch) {
   const size_t length = shape_.valueLength, channel = size_t{2} * shape_.keyHeads * shape_.keyLength + head * length;
-  for (uint32_t i = 0; i < piece.rows; ++i) convolve(rows, piece, i, rows.value, head, channel, length, scratch, values(head, piece.row + i));
+  convolve(rows, piece, rows.value, head, channel, length, scratch, values(head, piece.row), length);
 }
 
 void DeltaNetMixer::mix(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch) {
   const size_t length = shape_.valueLength;
   const DeltaNetStates::Layer layer = states_.layer(piece.state, rows.layer);
-  std::fill_n(scratch.seen.data(), 2 * piece.rows * length, 0.0f);
-  if (!piece.first())
-    deltaNet_->multiplyAdd(pairs(keyHeadOf(head), piece.row), shape_.keyLength, layer.sums + head * shape_.keyLength * length, length, scratch.seen.data(), length,
-                           size_t{2} * piece.rows, shape_.keyLength, length);
+  seeState(rows, piece, head, scratch);
   weigh(rows, piece, head, scratch);
   substitute(piece, layer.values + head * ChunkTokens * length, length, scratch);
   for (uint32_t i = 0; i < piece.rows; ++i) {
     const size_t row = piece.row + i;
     float* const sum = scratch.sums.data() + i * length;
     kernels_->rmsNorm(sum, rows.norm, rows.epsilon, sum, length);
+    if (i + RowsAhead < piece.rows) prefetch(rows.gate.at(row + RowsAhead, head), length);
     kernels_->siluMul(rows.gate.at(row, head), sum, rows.out + (row * shape_.valueHeads + head) * length, length);
   }
   if (piece.to() == ChunkTokens) finishChunk(rows, piece, head, scratch);
@@ -185,6 +213,37 @@ void DeltaNetMixer::mix(const DeltaNetRows& rows, const Piece& piece, uint32_t h
   if (head >= shape_.keyHeads) return;
   keepInputs(rows, piece, rows.query, head, head * keyLength, keyLength);
   keepInputs(rows, piece, rows.key, head, (shape_.keyHeads + head) * keyLength, keyLength);
+}
+
+/// What every row's key and query see of the chunk's first state.
+void DeltaNetMixer::seeState(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch) {
+  const size_t length = shape_.valueLength, keyLength = shape_.keyLength, count = size_t{2} * piece.rows;
+  const float* const keys = pairs(keyHeadOf(head), piece.row);
+  if (!piece.first() && split_) {
+    split_->splitRows(keys, keyLength, count, keyLength, scratch.rowTiles.data());
+    split_->multiply(scratch.rowTiles.data(), stateTiles(rows, piece, head), count, keyLength, length, scratch.seen.data(), length, false);
+    return;
+  }
+  std::fill_n(scratch.seen.data(), count * length, 0.0f);
+  if (piece.first()) return;
+  const float* const sums = states_.layer(piece.state, rows.layer).sums + head * keyLength * length;
+  deltaNet_->multiplyAdd(keys, keyLength, sums, length, scratch.seen.data(), length, count, keyLength, length);
+}
+
+uint64_t& DeltaNetMixer::splitOf(kv::StateId state, uint32_t layer, uint32_t valueHead) {
+  return splits_[(static_cast<size_t>(state) * states_.layers().size() + layer) * mostHeads_ + valueHead];
+}
+
+/// S of the chunk's start, split when its first rows need it.
+const uint16_t* DeltaNetMixer::stateTiles(const DeltaNetRows& rows, const Piece& piece, uint32_t head) {
+  const size_t length = shape_.valueLength, keyLength = shape_.keyLength;
+  uint16_t* const tiles = tiles_.as<uint16_t>() + static_cast<size_t>(piece.state) * tileOffsets_.back() + tileOffsets_[rows.layer] + head * splitSize(length, keyLength);
+  uint64_t& split = splitOf(piece.state, rows.layer, head);
+  if (split != states_.generation(piece.state)) {
+    split_->splitColumns(states_.layer(piece.state, rows.layer).sums + head * keyLength * length, length, keyLength, length, tiles);
+    split = states_.generation(piece.state);
+  }
+  return tiles;
 }
 
 /// The rows' decay, the weights of every earlier token of the chunk, and what the chunk's first state contributes.
@@ -198,26 +257,11 @@ void DeltaNetMixer::weigh(const DeltaNetRows& rows, const Piece& piece, uint32_t
     const float beta = sigmoid(*rows.beta.at(row, head));
     const double g = static_cast<double>(softplus(*rows.alpha.at(row, head) + rows.timeBias[head])) * rows.decay[head];
     decays[at] = (at == 0 ? 0 : decays[at - 1]) + std::max(g, -1000.0);
-    const size_t units = wholeUnits(at + 1);
-    for (size_t j = 0; j <= at; ++j) {
-      const double exponent = decays[at] - decays[j];
-      scratch.exponents[j] = exponent < LeastExponent ? -std::numeric_limits<float>::infinity() : static_cast<float>(exponent);
-    }
-    std::fill(scratch.exponents.begin() + static_cast<ptrdiff_t>(at) + 1, scratch.exponents.begin() + static_cast<ptrdiff_t>(units), 0.0f);
-    float* const keyWeights = scratch.keyWeights.data() + i * ChunkTokens;
-    float* const queryWeights = scratch.queryWeights.data() + i * ChunkTokens;
     const float* const products = dots(keyHeadOf(head), row);
-    std::copy_n(products, units, keyWeights);
-    std::copy_n(products + ChunkTokens, units, queryWeights);
-    deltaNet_->decay(scratch.exponents.data(), -beta, keyWeights, queryWeights, units);
-
-    const float shown = exponential(decays[at]);
-    const float *value = values(head, row), *seenByKey = scratch.seen.data() + 2 * i * length, *seenByQuery = seenByKey + length;
-    float *into = added + at * length, *sum = scratch.sums.data() + i * length;
-    for (size_t d = 0; d < length; ++d) {
-      into[d] = beta * (value[d] - shown * seenByKey[d]);
-      sum[d] = shown * seenByQuery[d];
-    }
+    deltaNet_->decay(decays, decays[at], -beta, products, products + ChunkTokens, scratch.keyWeights.data() + i * ChunkTokens,
+                     scratch.queryWeights.data() + i * ChunkTokens, wholeUnits(at + 1));
+    const float* const seenByKey = scratch.seen.data() + 2 * i * length;
+    deltaNet_->correct(beta, exponential(decays[at]), values(head, row), seenByKey, seenByKey + length, added + at * length, scratch.sums.data() + i * length, length);
   }
 }
 
@@ -246,15 +290,21 @@ void DeltaNetMixer::finishChunk(const DeltaNetRows& rows, const Piece& piece, ui
   const double whole = decays[ChunkTokens - 1];
   for (size_t j = 0; j < ChunkTokens; ++j) scratch.exponents[j] = exponential(whole - decays[j]);
   const float* const keys = layer.keys + keyHeadOf(head) * keyLength * ChunkTokens;
-  for (size_t d = 0; d < keyLength; ++d)
-    for (size_t j = 0; j < ChunkTokens; ++j) scratch.scaledKeys[d * ChunkTokens + j] = keys[d * ChunkTokens + j] * scratch.exponents[j];
+  for (size_t d = 0; d < keyLength; ++d) deltaNet_->multiplyEach(keys + d * ChunkTokens, scratch.exponents.data(), scratch.scaledKeys.data() + d * ChunkTokens, ChunkTokens);
   float* const sums = layer.sums + head * keyLength * length;
   const float left = exponential(whole);
   if (piece.first())
     std::fill_n(sums, keyLength * length, 0.0f);
   else
-    for (size_t i = 0; i < keyLength * length; ++i) sums[i] *= left;
-  deltaNet_->multiplyAdd(scratch.scaledKeys.data(), ChunkTokens, layer.values + head * ChunkTokens * length, length, sums, length, keyLength, ChunkTokens, length);
+    deltaNet_->scale(left, sums, keyLength * length);
+  const float* const added = layer.values + head * ChunkTokens * length;
+  if (split_) {
+    split_->splitRows(scratch.scaledKeys.data(), ChunkTokens, keyLength, ChunkTokens, scratch.rowTiles.data());
+    split_->splitColumns(added, length, ChunkTokens, length, scratch.columnTiles.data());
+    split_->multiply(scratch.rowTiles.data(), scratch.columnTiles.data(), keyLength, ChunkTokens, length, sums, length, true);
+    splitOf(piece.state, rows.layer, head) = 0;
+  } else
+    deltaNet_->multiplyAdd(scratch.scaledKeys.data(), ChunkTokens, added, length, sums, length, keyLength, ChunkTokens, length);
 }
 
 void DeltaNetMixer::keepInputs(const DeltaNetRows& rows, const Piece& piece, const DeltaNetInput& input, uint32_t head, size_t channel, size_t length) {

@@ -7,14 +7,18 @@ namespace {
 
 struct Avx2 {
   using V = __m256;
-  static constexpr size_t Width = 8, Parts = 2, Rows = 6, FewParts = 4, FewRows = 2;
+  static constexpr size_t Width = 8, Parts = 2, Rows = 6, TallRows = 6, FewParts = 4, FewRows = 2;
   static V zero() { return _mm256_setzero_ps(); }
   static V set(float x) { return _mm256_set1_ps(x); }
   static V load(const float* at) { return _mm256_loadu_ps(at); }
   static void store(float* at, V x) { _mm256_storeu_ps(at, x); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
   static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
-  static V exp(V x) { return avx2::exp(x); }
+  static V decayed(const double* sums, double now) {
+    const auto exponents = [&](size_t at) { return _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_set1_pd(now), _mm256_loadu_pd(sums + at))); };
+    const V exponent = _mm256_set_m128(exponents(4), exponents(0));
+    return _mm256_and_ps(avx2::exp(exponent), _mm256_cmp_ps(exponent, _mm256_set1_ps(LeastExponent), _CMP_GE_OQ));
+  }
   static V silu(V x) { return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1), avx2::exp(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f))))); }
 };
 

@@ -7,14 +7,17 @@ namespace {
 
 struct Scalar {
   using V = float;
-  static constexpr size_t Width = 1, Parts = 16, Rows = 1, FewParts = 16, FewRows = 1;
+  static constexpr size_t Width = 1, Parts = 16, Rows = 1, TallRows = 1, FewParts = 16, FewRows = 1;
   static V zero() { return 0; }
   static V set(float x) { return x; }
   static V load(const float* at) { return *at; }
   static void store(float* at, V x) { *at = x; }
   static V fma(V a, V b, V c) { return a * b + c; }
   static V mul(V a, V b) { return a * b; }
-  static V exp(V x) { return std::exp(x); }
+  static V decayed(const double* sums, double now) {
+    const auto exponent = static_cast<float>(now - *sums);
+    return exponent < LeastExponent ? 0 : std::exp(exponent);
+  }
   static V silu(V x) { return x / (1 + std::exp(-x)); }
 };
 
@@ -25,6 +28,7 @@ const DeltaNetKernels scalarDeltaNet = deltanet::kernelsOf<Scalar>;
 const DeltaNetKernels& deltaNetKernels(Isa isa) {
   switch (kernels(isa).isa) {
 #if defined(__x86_64__)
+  case Isa::Amx:
   case Isa::Avx512: return avx512DeltaNet;
   case Isa::Avx2: return avx2DeltaNet;
 #endif

@@ -75,7 +75,7 @@ void DeltaNetLayers::begin(std::span<const model::RowRange> ranges) {
 
 /// The convolution's weights with the taps as rows.
 const float* DeltaNetLayers::taps(const model::DeltaNetCall& call, const MatrixStore& store) {
-  std::vector<float>& out = taps_[call.layer];
+  LineVector<float>& out = taps_[call.layer];
   if (!out.empty()) return out.data();
   const Matrix& matrix = store.matrix(call.weights.taps);
   const size_t count = call.deltaNet.convolution, width = call.deltaNet.convolutionWidth();

@@ -36,7 +36,7 @@ private:
 
   DeltaNetMixer mixer_;
   std::vector<uint32_t> places_;          ///< of every layer of the model among those with a delta net
-  std::vector<std::vector<float>> taps_;  ///< convolution × convolutionWidth; empty until the layer first runs
+  std::vector<LineVector<float>> taps_;   ///< convolution × convolutionWidth; empty until the layer first runs
 };
 
 /// The projections of one call, into these buffers.

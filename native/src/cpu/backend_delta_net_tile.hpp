@@ -2,8 +2,10 @@
 
 #include "cpu/backend_delta_net_kernels.hpp"
 
-/// Gated delta net kernels over a tier's vectors `S`: Width, Parts (vectors across a tile), Rows (of a tile), FewParts and FewRows (of
-/// a tile for one or two rows, which streams `b`), V, zero, set, load, store, fma, mul, silu, exp. `S` lives in an unnamed namespace of the tier's file, and so does every instance of these templates.
+/// Gated delta net kernels over a tier's vectors `S`: Width, Parts (vectors across a tile), Rows (of a tile), TallRows (of one
+/// that is a unit wide), FewParts and FewRows (of
+/// a tile for one or two rows, which streams `b`), V, zero, set, load, store, fma, mul, silu, decayed (e^(now - sums[i]), or 0 below
+/// `LeastExponent`). `S` lives in an unnamed namespace of the tier's file, and so does every instance of these templates.
 namespace mashbox::cpu::deltanet {
 
 /// Every length is a multiple of this.
@@ -35,11 +37,11 @@ void multiplyRest(const float* a, size_t aStride, const float* b, size_t bStride
   }
 }
 
-template <class S, size_t Parts>
+template <class S, size_t Rows, size_t Parts>
 void multiplyColumns(const float* a, size_t aStride, const float* b, size_t bStride, float* c, size_t cStride, size_t rows, size_t inner) {
   size_t r = 0;
-  for (; r + S::Rows <= rows; r += S::Rows) multiplyTile<S, S::Rows, Parts>(a + r * aStride, aStride, b, bStride, c + r * cStride, cStride, inner);
-  multiplyRest<S, S::Rows - 1, Parts>(a + r * aStride, aStride, b, bStride, c + r * cStride, cStride, rows - r, inner);
+  for (; r + Rows <= rows; r += Rows) multiplyTile<S, Rows, Parts>(a + r * aStride, aStride, b, bStride, c + r * cStride, cStride, inner);
+  multiplyRest<S, Rows - 1, Parts>(a + r * aStride, aStride, b, bStride, c + r * cStride, cStride, rows - r, inner);
 }
 
 template <class S> struct Tile {
@@ -47,8 +49,8 @@ template <class S> struct Tile {
     constexpr size_t Wide = S::Parts * S::Width, Widest = S::FewParts * S::Width;
     size_t n = 0;
     for (; rows <= S::FewRows && n + Widest <= columns; n += Widest) multiplyRest<S, S::FewRows, S::FewParts>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
-    for (; n + Wide <= columns; n += Wide) multiplyColumns<S, S::Parts>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
-    for (; n < columns; n += Unit) multiplyColumns<S, Unit / S::Width>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
+    for (; n + Wide <= columns; n += Wide) multiplyColumns<S, S::Rows, S::Parts>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
+    for (; n < columns; n += Unit) multiplyColumns<S, S::TallRows, Unit / S::Width>(a, aStride, b + n, bStride, c + n, cStride, rows, inner);
   }
 
   static void convolve(const float* const* inputs, const float* taps, size_t tapStride, size_t count, float* out, size_t n) {
@@ -68,15 +70,30 @@ template <class S> struct Tile {
     }
   }
 
-  static void decay(const float* exponents, float factor, float* keys, float* queries, size_t n) {
+  static void decay(const double* decays, double now, float factor, const float* keys, const float* queries, float* keysOut, float* queriesOut, size_t n) {
     for (size_t i = 0; i < n; i += S::Width) {
-      const auto weight = S::exp(S::load(exponents + i));
-      S::store(keys + i, S::mul(S::mul(S::set(factor), S::load(keys + i)), weight));
-      S::store(queries + i, S::mul(S::load(queries + i), weight));
+      const auto weight = S::decayed(decays + i, now);
+      S::store(keysOut + i, S::mul(S::mul(S::set(factor), S::load(keys + i)), weight));
+      S::store(queriesOut + i, S::mul(S::load(queries + i), weight));
     }
+  }
+
+  static void correct(float beta, float shown, const float* value, const float* byKey, const float* byQuery, float* into, float* sum, size_t n) {
+    for (size_t i = 0; i < n; i += S::Width) {
+      S::store(into + i, S::mul(S::set(beta), S::fma(S::set(-shown), S::load(byKey + i), S::load(value + i))));
+      S::store(sum + i, S::mul(S::set(shown), S::load(byQuery + i)));
+    }
+  }
+
+  static void multiplyEach(const float* x, const float* factors, float* out, size_t n) {
+    for (size_t i = 0; i < n; i += S::Width) S::store(out + i, S::mul(S::load(x + i), S::load(factors + i)));
+  }
+
+  static void scale(float factor, float* x, size_t n) {
+    for (size_t i = 0; i < n; i += S::Width) S::store(x + i, S::mul(S::set(factor), S::load(x + i)));
   }
 };
 
-template <class S> inline constexpr DeltaNetKernels kernelsOf = {Tile<S>::multiplyAdd, Tile<S>::convolve, Tile<S>::decay};
+template <class S> inline constexpr DeltaNetKernels kernelsOf = {Tile<S>::multiplyAdd, Tile<S>::convolve, Tile<S>::decay, Tile<S>::correct, Tile<S>::multiplyEach, Tile<S>::scale};
 
 } // namespace mashbox::cpu::deltanet
