@@ -27,6 +27,8 @@ export interface CallRequest {
   readonly reasoningLimit?: number | undefined
   /** The output continues a text: it has no channels. */
   readonly plain?: boolean
+  /** The output continues an answer of the model. */
+  readonly continues?: boolean
 }
 
 export interface CallModel {
@@ -95,7 +97,7 @@ export class CallEnforcement {
     function*(this: CallEnforcement, request: CallRequest) {
       const { choice, format } = request
       const named = choice?.names === undefined ? request.tools : request.tools.filter(({ name }) => choice.names?.includes(name))
-      const asksForCalls = named.length > 0 && (choice !== undefined || this.marksCalls() || named.some(isHeld))
+      const asksForCalls = named.length > 0 && (choice !== undefined || this.begins(request) || named.some(isHeld))
       if (format === undefined && !asksForCalls) return undefined
       const scale = new Scale()
       const tools: Array<Tool> = []
@@ -144,11 +146,11 @@ export class CallEnforcement {
       ))
   }
 
-  /** Whether a text or a token shows that a call begins, so that free output needs no grammar before. */
-  private marksCalls(): boolean {
-    const { markers, marksReasoning, name } = this.model.syntax.syntax
-    if (marksReasoning === true) return this.hasChannels
-    return !name.startsWith("llama3") && markers.length > 0
+  /** Whether free output is held to calls from where they begin; in some syntaxes that is only the beginning of an answer. */
+  private begins({ continues }: CallRequest): boolean {
+    const { marksReasoning, name } = this.model.syntax.syntax
+    if (marksReasoning === true) return this.hasChannels && continues !== true
+    return !name.startsWith("llama3") || continues !== true
   }
 
   /** Whether the vocabulary has the tokens that messages in channels are made of. */

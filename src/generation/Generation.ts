@@ -150,6 +150,7 @@ export class Generation extends Context.Service<Generation, {
             ...(format === undefined ? {} : { format }),
             parallel: request.parallelToolCalls ?? true,
             plain: request.prompt._tag !== "Chat",
+            continues: request.prompt._tag === "Chat" && request.prompt.conversation.ending === "open_message",
             reasoning: format === undefined || mayReason(request.prompt, reasoning) ? reasoning : { _tag: "Closed" },
             reasoningLimit: limit?.tokens
           })

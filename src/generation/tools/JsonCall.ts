@@ -54,7 +54,7 @@ export interface JsonCallOptions {
   readonly argumentKeys: ReadonlyArray<string>
   /** Names that make a call; absent: any. */
   readonly offered?: ReadonlySet<string>
-  /** There are no markers: an object without arguments, or with keys that calls do not have, is no call. Default false. */
+  /** There are no markers: an object without arguments, or with keys or values that calls do not have, is no call. Default false. */
   readonly bare?: boolean
 }
 
@@ -137,7 +137,7 @@ export class JsonCall {
       this.#shape = unit === "{" ? "object" : unit === "\"" ? "string" : unit === "n" && this.#options.bare !== true ? "null" : undefined
       return this.#shape !== undefined
     }
-    return this.#options.bare !== true || bareKeys.has(key)
+    return this.#options.bare !== true || (bareKeys.has(key) && unit === "\"")
   }
 
   #endValue(): boolean {

@@ -23,8 +23,10 @@ export interface FormContext {
 
 /** How one syntax writes calls. */
 export interface CallForm {
-  /** What begins calls in free text; absent where nothing does. */
+  /** What begins calls in free text; absent where they stand at its beginning or nowhere. */
   readonly opener?: string
+  /** Of syntaxes whose calls begin an answer as they are: what lets them follow a text all the same. */
+  readonly tag?: string
   /** How the opener is written, where it is no mark by itself. */
   readonly begin?: Ir.Node
   /** From behind the opener to the end of all calls; `call` are the alternatives for one of them. */
@@ -237,9 +239,12 @@ const deepSeek = (context: FormContext): CallForm => {
   }
 }
 
+const pythonTag = "<|python_tag|>"
+
 const llama3Json = (context: FormContext): CallForm => {
   return {
     ...jsonArguments(context),
+    tag: pythonTag,
     calls: (call, most) => several(call, Ir.text("; "), most),
     call: (tool, values) => Ir.sequence(Ir.text(`{"name": ${JSON.stringify(tool.name)}, "parameters": `), values, Ir.text("}"))
   }
@@ -253,6 +258,7 @@ const llama3Pythonic = (context: FormContext): CallForm => {
     argument: (names, value) => Ir.sequence(bareNames(names, "identifier", /^[A-Za-z_]\w*$/), Ir.text("="), value(undefined))
   }
   return {
+    tag: pythonTag,
     values: (_tool, schema) => compileArgumentsInto(builder, schema, own, { ...schemaOptions(context), layout }),
     input: ({ escaped }) => Ir.sequence(Ir.text("input=\""), escaped(), Ir.text("\"")),
     calls: (call, most) => Ir.sequence(Ir.text("["), several(call, Ir.text(", "), most), Ir.text("]")),

@@ -5,6 +5,7 @@ import { GrammarBuilder } from "../GrammarBuilder.ts"
 import { attempt, GrammarError } from "../GrammarError.ts"
 import * as Ir from "../Ir.ts"
 import { formatNode } from "../OutputGrammar.ts"
+import { bareText } from "./BareCalls.ts"
 import { anyText, type CallForm, callForm } from "./CallForms.ts"
 import { inputNodes } from "./InputGrammar.ts"
 
@@ -42,6 +43,9 @@ const newlines: Ir.Node = Ir.repeat(Ir.text("\n"), 0, 2)
 /** Whether what a tool is called with has to be valid. */
 const isHeld = ({ inputGrammar, strict }: Tool): boolean => strict === true || inputGrammar !== undefined
 
+/** What ends a message of gpt-oss, or begins one. */
+const bodyTags = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]
+
 class CallGrammar {
   readonly #options: CallGrammarOptions
   readonly #builder = new GrammarBuilder()
@@ -72,7 +76,7 @@ class CallGrammar {
     const answer = format === undefined ? undefined : formatNode(this.#builder, format)
     const calls = this.#calls(promised)
     const root = syntax === "harmony"
-      ? this.#channels(calls, answer ?? anyText())
+      ? this.#channels(calls, answer ?? anyText(bodyTags))
       : answer === undefined || required
       ? Ir.sequence(this.#reasoning(), newlines, required ? this.#begun(calls) : this.#textWith(calls))
       : Ir.sequence(this.#reasoning(), Ir.choice(answer, this.#begun(calls)))
@@ -107,7 +111,7 @@ class CallGrammar {
   }
 
   /** Free text up to a mark. As a token of its own the mark may have no text, or be read as text as well: both ways end the text. */
-  #upTo(text: string): Ir.Node {
+  #upTo(text: string): Ir.Free {
     const token = this.#options.token(text)
     return { kind: "free", until: [text, ...(token === undefined ? [] : [{ tokens: [token] }])] }
   }
@@ -153,10 +157,14 @@ class CallGrammar {
     return opener === undefined ? calls : Ir.sequence(begin ?? this.#mark(opener), calls)
   }
 
-  /** Text in which calls may begin; where nothing marks their beginning, only calls and nothing else, or text. */
+  /** Text in which calls may begin; in bare syntaxes calls, or text that does not begin as they do, up to a tag that lets them follow. */
   #textWith(calls: Ir.Node): Ir.Node {
-    const { begin, opener } = this.#form ?? {}
-    if (opener === undefined) return Ir.choice(calls, anyText())
+    const { begin, opener, tag } = this.#form ?? {}
+    if (tag !== undefined) {
+      const text = this.#options.marksContent === true ? Ir.content(bareText(tag)) : bareText(tag)
+      return Ir.choice(calls, text, Ir.sequence(text, this.#mark(tag), calls))
+    }
+    if (opener === undefined) return anyText()
     const tail = anyText([opener])
     const begun = begin === undefined ? Ir.sequence(this.#upTo(opener), calls) : Ir.sequence(tail, begin, calls)
     return this.#options.parallel ? Ir.sequence(Ir.repeat(begun, 0, mostCalls), tail) : Ir.choice(begun, tail)
@@ -175,7 +183,8 @@ class CallGrammar {
     const headed = (channel: string, body: Ir.Node) =>
       Ir.sequence(this.#mark("<|channel|>"), Ir.text(channel), this.#mark("<|message|>"), body)
     const next = Ir.sequence(this.#mark("<|start|>"), Ir.text("assistant"))
-    const ended = (channel: string) => Ir.sequence(headed(channel, this.#upTo("<|end|>")), next)
+    const end: Ir.Node = { ...this.#upTo("<|end|>"), except: bodyTags.filter((tag) => tag !== "<|end|>") }
+    const ended = (channel: string) => Ir.sequence(headed(channel, end), next)
     const thought = ended("analysis")
     const thoughtAtMost = (most: number) => most === 0 ? Ir.text("") : Ir.repeat(thought, 0, most)
     if (required) return Ir.sequence(thoughtAtMost(thoughts ?? 1), call)

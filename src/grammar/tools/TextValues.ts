@@ -2,7 +2,7 @@ import type { Types } from "../../domain/ToolParameters.ts"
 import { wordCharacters as wordSet } from "../CharacterSets.ts"
 import * as CodePoints from "../CodePoints.ts"
 import { GrammarError } from "../GrammarError.ts"
-import type * as Ir from "../Ir.ts"
+import * as Ir from "../Ir.ts"
 import { JsonLayout } from "../JsonText.ts"
 import * as Regular from "../Regular.ts"
 import { toNode } from "../RegularNode.ts"
@@ -60,11 +60,12 @@ export const unmistakable = (language: Regular.Regular, types: Types): Regular.R
 
 /** A text of the language as it is, in which the closer does not occur. */
 export const plainText = (language: Regular.Regular, closer: string): Ir.Node => {
+  if (language._tag === "Text") return language.text.includes(closer) ? Ir.choice() : toNode(language)
   const own = language === Regular.everything ? without(closer) : Regular.and([language, without(closer)])
   return { kind: "lexeme", item: toNode(own) }
 }
 
-/** JSON between tags: nothing in it looks like the closing tag. */
+/** JSON between tags: nothing in it looks like the closing tag, which single texts write with an escape. */
 export class TaggedJsonLayout extends JsonLayout {
   readonly #closer: string
 
@@ -74,25 +75,18 @@ export class TaggedJsonLayout extends JsonLayout {
   }
 
   override key(names: Regular.Regular): Ir.Node {
-    return super.key(this.#free(names))
+    return this.string(names)
   }
 
   override string(language: Regular.Regular): Ir.Node {
-    return super.string(this.#free(language))
+    return language._tag === "Text" ? this.literal(language.text) : super.string(Regular.and([language, without(this.#closer)]))
   }
 
   override literal(value: unknown): Ir.Node {
-    if (JSON.stringify(value).includes(this.#closer)) {
-      return unsupported(`a value with "${this.#closer}" in it cannot be written in this model's calls`)
-    }
-    return super.literal(value)
-  }
-
-  #free(language: Regular.Regular): Regular.Regular {
-    if (language._tag === "Text") {
-      return language.text.includes(this.#closer) ? unsupported(`"${this.#closer}" cannot be written in this model's calls`) : language
-    }
-    return Regular.and([language, without(this.#closer)])
+    const node = super.literal(value)
+    if (node.kind !== "text") return node
+    const first = `\\u${this.#closer.charCodeAt(0).toString(16).padStart(4, "0")}`
+    return Ir.text(node.value.replaceAll(this.#closer, first + this.#closer.slice(1)))
   }
 }
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Tool } from "../../../../src/domain/Tool.ts"
-import { syntaxes } from "../../../../src/generation/tools/syntaxes.ts"
+import { syntaxes, syntaxNamed } from "../../../../src/generation/tools/syntaxes.ts"
 import * as Derivatives from "../../../../src/grammar/Derivatives.ts"
 import { encodeGrammar } from "../../../../src/grammar/IrEncoder.ts"
 import { type CallGrammarOptions, compileCalls } from "../../../../src/grammar/tools/CallGrammar.ts"
@@ -46,20 +46,32 @@ describe("grammars of calls", () => {
       const grammar = grammarOf(options(syntax.name))
       encodeGrammar(grammar)
       const walk = new GrammarWalk(grammar, next)
-      for (let round = 0; round < walks; round++) {
-        const text = walk.text()
-        const label = JSON.stringify(text)
-        const read = piped(round % 3 === 0 ? [...text] : cuts(text, next), { syntax, tools })
-        const calls = read.calls.map((call) => {
+      const read = (text: string, label: string) => {
+        const { calls, text: rest } = piped(next() < 0.3 ? [...text] : cuts(text, next), { syntax, tools })
+        if (syntax.name !== "harmony") assert.strictEqual(rest.trim(), "", label)
+        return calls.map((call): Call => {
           const args = parseExactly(call.text)
           if (!isCall(call.name, JSON.parse(call.text)) || !isArguments(args)) throw new Error(`${call.name} ${call.text} out of ${label}`)
           return { name: call.name, arguments: args }
         })
+      }
+      let recent: Array<Call> = []
+      for (let round = 0; round < walks; round++) {
+        const text = walk.text()
+        const label = JSON.stringify(text)
+        const calls = read(text, label)
         assert.isAbove(calls.length, 0, label)
         const before = text.slice(0, text.length - write(calls).length)
         assert.strictEqual(before + write(calls), text)
-        if (syntax.name !== "harmony") assert.match(before, /^\n*$/)
-        assert.strictEqual(read.text.trim(), syntax.name === "harmony" ? read.text.trim() : "", label)
+        if (syntax.name === "harmony") continue
+        assert.match(before, /^\n*$/)
+        recent.push(...calls)
+        if (recent.length < 10) continue
+        for (const count of [2, 10]) {
+          const several = write(recent.slice(0, count))
+          assert.deepStrictEqual(read(several, several), recent.slice(0, count), several)
+        }
+        recent = []
       }
     })
 
@@ -179,6 +191,65 @@ LF: /\\n/
     assert.match(cut.failure.message, /^tools\.draw: a grammar that refers to itself cannot be kept from "<\/parameter>"/)
   })
 
+  it("of bare syntaxes leave answers free that do not begin as a call does, and hold those that do", () => {
+    const call = "{\"name\": \"note\", \"parameters\": {\"input\": \"x\"}}"
+    const open = [
+      "",
+      "Hello.",
+      "{\"city\": \"Bonn\"}",
+      "{\"type\": \"text\", \"city\": 1}",
+      "[1, 2]",
+      "[a](b)",
+      `See: ${call}`,
+      "{",
+      "[ping]",
+      "{\"names\": 1}"
+    ]
+    const held = [
+      "{\"name\": \"Ann\"}",
+      " \n{ \"name\" : 5",
+      "{\"arguments\": {}, \"name\": \"ping\"}",
+      "{\"type\": \"function\", \"id\": \"a\\\"\", \"name\": \"ping\", \"parameters\": {}}",
+      "{\"n\\u0061me\": \"ping\"}",
+      "{\"name\": \"note\", \"parameters\": {\"input\": 5}}",
+      `${call}; {bad`,
+      `${call}\nDone.`,
+      "[frob(x=1)]",
+      "[ note(input=1)]",
+      "<|python_tag|>print(1)",
+      "So: <|python_tag|>{\"name\": \"frob\", \"parameters\": {}}"
+    ]
+    const own = [{ name: "note", parameters: inputSchema, inputGrammar: { syntax: "regex", definition: "x" } }]
+    const pieces = [
+      ..."{}[]():,;\"\\ \nx",
+      ..."\"name\"|\"type\": \"function\", |\"id\":\"a\",|\"parameters\": |{\"input\": \"x\"}|note|[note(|input=|{\"name\": \"note\", |<|python_tag|>"
+        .split("|"),
+      call
+    ]
+    const calls: Readonly<Record<string, string>> = { "llama3-json": call, "llama3-pythonic": "[note(input=\"x\")]" }
+    for (const [name, written] of Object.entries(calls)) {
+      const language = new GrammarWalk(grammarOf(options(name, { tools: own, required: false })), random(18)).language()
+      for (const text of [...open, written, `\n\n${written}`, `<|python_tag|>${written}`, `So: <|python_tag|>${written}`]) {
+        assert.isTrue(Derivatives.matches(language, text), `${name} ${text}`)
+      }
+      for (const text of held) assert.isFalse(Derivatives.matches(language, text), `${name} ${text}`)
+      // Whatever else the grammar lets through, no other call comes of it.
+      const syntax = syntaxNamed(name)
+      if (syntax === undefined) throw new Error(name)
+      const next = random(19)
+      let free = 0
+      for (let round = 0; round < 600; round++) {
+        const text = Array.from({ length: 1 + Math.floor(next() * 8) }, () => pieces[Math.floor(next() * pieces.length)]).join("")
+        if (!Derivatives.matches(language, text)) continue
+        free++
+        for (const { name: called, text: args } of piped([text], { syntax, tools: own }).calls) {
+          assert.deepStrictEqual([called, JSON.parse(args)], ["note", { input: "x" }], text)
+        }
+      }
+      assert.isAbove(free, 100)
+    }
+  })
+
   it("take reasoning before the calls, opened by the prompt or by the model", () => {
     const next = random(14)
     const hermes = syntaxes.find(({ name }) => name === "hermes")
@@ -201,12 +272,13 @@ LF: /\\n/
 
   it("use the vocabulary's own tokens for marks", () => {
     const ids = new Map([["<tool_call>", 7], ["</tool_call>", 8]])
-    const grammar = grammarOf(options("hermes", { token: (text) => ids.get(text) }))
+    const own = tools.filter(({ name }) => name !== "quote")
+    const grammar = grammarOf(options("hermes", { tools: own, token: (text) => ids.get(text) }))
     const json = JSON.stringify(grammar)
     assert.include(json, `{"kind":"token","ids":[7]}`)
     assert.include(json, `{"kind":"token","ids":[8]}`)
     assert.notInclude(json, "<tool_call>")
-    const free = JSON.stringify(grammarOf(options("hermes", { token: (text) => ids.get(text), required: false })))
+    const free = JSON.stringify(grammarOf(options("hermes", { tools: own, token: (text) => ids.get(text), required: false })))
     assert.include(free, `"until":["<tool_call>",{"tokens":[7]}]`)
   })
 
