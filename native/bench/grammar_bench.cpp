@@ -4,6 +4,7 @@
 #include "../tests/ir_writer.hpp"
 #include "gguf/file.hpp"
 #include "grammar/matcher.hpp"
+#include "model/token_merges.hpp"
 #include "model/token_texts.hpp"
 
 #include <algorithm>
@@ -164,6 +165,17 @@ const std::vector<Subject>& subjects() {
       Json json(ir);
       return ir.only(json.list(ir.lexeme(ir.sequence({ir.text("\""), ir.repeat(ir.set({{'a', 'z'}, {'0', '9'}, {'_', '_'}}), 1, 64), ir.text("\"")}))));
     }},
+    {"lower-case letters, 1 to 200", [] {
+      IrWriter ir;
+      Json json(ir);
+      return ir.only(json.list(ir.lexeme(ir.sequence({ir.text("\""), ir.repeat(ir.set({{'a', 'z'}}), 1, 200), ir.text("\"")}))));
+    }},
+    {"at most 50 words with a space after each", [] {
+      IrWriter ir;
+      Json json(ir);
+      const Node word = ir.repeat(ir.set({{'a', 'z'}, {'A', 'Z'}, {'0', '9'}, {'_', '_'}}), 1);
+      return ir.only(json.list(ir.lexeme(ir.sequence({ir.text("\""), ir.repeat(ir.sequence({word, ir.set({{' ', ' '}})}), 0, 50), ir.text("\"")}))));
+    }},
     {"XML parameters", [] {
       IrWriter ir;
       const Node value = ir.free({{"\n</parameter>\n", {}}});
@@ -305,7 +317,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const auto begin = Clock::now();
-  const auto vocabulary = std::make_shared<const grammar::Vocabulary>(*std::move(texts));
+  const auto vocabulary = std::make_shared<const grammar::Vocabulary>(*std::move(texts), model::tokenMerges(*file));
   const double milliseconds = microseconds(Clock::now() - begin) / 1000;
   if (argc == 2) {
     std::printf("%u tokens, trie of %zu nodes in %.1f ms\n\n", vocabulary->size(), vocabulary->trie().size(), milliseconds);

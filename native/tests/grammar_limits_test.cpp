@@ -174,9 +174,9 @@ const Test hostile{"grammar: bytes that are no grammar get an error that names t
 
 const Test cache{"grammar: the cache gives the same grammar for the same bytes, reads the vocabulary once and forgets the oldest", [] {
   int loads = 0;
-  grammar::GrammarCache cache([&]() -> Result<std::vector<grammar::TokenText>> {
+  grammar::GrammarCache cache([&]() -> Result<grammar::Tokens> {
     ++loads;
-    return std::vector<grammar::TokenText>{{"a", true}, {"b", true}};
+    return grammar::Tokens{{{"a", true}, {"b", true}}, {}};
   }, 2);
   const auto ir = [](const char* text) {
     IrWriter writer;

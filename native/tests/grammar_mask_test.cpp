@@ -80,6 +80,35 @@ const Test recursive{"grammar: masks of random recursive grammars have exactly t
   }
 }};
 
+/// A repeat of something random with counts near and far from what a token takes, perhaps within another one or beside it, or under a limit of
+/// characters.
+IrWriter::Node randomCounted(IrWriter& ir, Random& random, int depth) {
+  const auto part = [&] { return depth > 0 && below(random, 3) == 0 ? randomCounted(ir, random, depth - 1) : randomRegular(ir, random, 1 + below(random, 3)); };
+  const auto counted = [&](IrWriter::Node item, uint32_t least) {
+    const uint32_t min = below(random, 3) == 0 ? below(random, 12) : below(random, 3);
+    return ir.repeat(item, min, std::max(min, least) + below(random, below(random, 2) == 0 ? 8 : 60));
+  };
+  const auto node = counted(part(), 1);
+  switch (below(random, 5)) {
+    case 0: return ir.both({ir.repeat(part()), counted(ir.set({}, true), 1)});
+    case 1: return ir.both({counted(part(), 1), counted(ir.set({}, true), 1), ir.complement(ir.sequence({ir.repeat(ir.set({}, true)), ir.text("bb")}))});
+    case 2: return ir.sequence({part(), node, part()});
+    case 3: return ir.choice({ir.sequence({node, ir.text("a")}), ir.sequence({counted(part(), 1), part()})});
+    default: return ir.sequence({ir.text("\""), ir.lexeme(node), ir.text("\"")});
+  }
+}
+
+const Test counted{"grammar: masks of random grammars with large counts have exactly the tokens that are accepted", [] {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    IrWriter ir;
+    const auto node = randomCounted(ir, random, 2);
+    const auto grammar = Grammar::compile(irBytes(ir.only(node)), randomVocabulary(random, 80, 14));
+    if (!grammar) continue;
+    for (int times = 0; times < 2; ++times) walk(*grammar, random, 14, "seed " + std::to_string(seed));
+  }
+}};
+
 /// Tokens of printable characters, so many of which are alike to most grammars that slices of the vocabulary are used.
 std::shared_ptr<const Vocabulary> wideVocabulary(Random& random) {
   std::vector<std::string> tokens;
@@ -134,6 +163,17 @@ const std::vector<std::pair<const char*, std::string (*)()>>& shapes() {
     {"a short name, then anything", [] {
       IrWriter ir;
       return ir.only(ir.sequence({ir.lexeme(ir.repeat(ir.set({{'a', 'z'}}), 1, 5)), ir.lexeme(ir.repeat(ir.set({{'a', 'z'}, {'<', '<'}, {0xe9, 0xe9}}), 2)), ir.text("{}")}));
+    }},
+    {"at most 12 words with a space after each", [] {
+      IrWriter ir;
+      const Node word = ir.repeat(ir.set({{'a', 'z'}}), 1);
+      return ir.only(ir.sequence({ir.text("\""), ir.repeat(ir.sequence({word, ir.set({{' ', ' '}})}), 0, 12), ir.text("\"")}));
+    }},
+    {"a pattern of words, 2 to 30 characters", [] {
+      IrWriter ir;
+      const Node word = ir.repeat(ir.set({{'a', 'z'}}), 1);
+      const Node pattern = ir.sequence({word, ir.repeat(ir.sequence({ir.set({{' ', ' '}, {',', ','}}), word}))});
+      return ir.only(ir.lexeme(ir.sequence({ir.text("\""), ir.both({pattern, ir.repeat(ir.set({}, true), 2, 30)}), ir.text("\"")})));
     }},
     {"a text without some texts", [] {
       IrWriter ir;

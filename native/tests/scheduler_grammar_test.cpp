@@ -89,6 +89,32 @@ const Test within{"scheduler: outputs keep to their grammar, greedy and sampled,
   for (uint32_t id = 1; id <= 8; ++id) check(held.engine.wait(id).tokens == expected[id], "request " + std::to_string(id));
 }};
 
+const Test usedUp{"scheduler: an output that uses up its grammar fails alone; the next one with the same grammar begins afresh", [] {
+  IrWriter ir;
+  // After n letters there are 2ⁿ stacks.
+  for (const auto& [name, other] : {std::pair("ways", "others"), {"others", "ways"}})
+    ir.define(name, ir.choice({ir.sequence({ir.text("a"), ir.rule(name), ir.text("1")}), ir.sequence({ir.text("a"), ir.rule(other), ir.text("2")}), ir.text("a")}));
+  ir.define("root", ir.choice({ir.rule("ways"), ir.repeat(ir.set({{'b', 'c'}}), 1)}));
+  const std::string grammar = ir.finish("root");
+  const auto leaning = [&](uint32_t id, int32_t token, uint32_t maxTokens) {
+    Request r = constrained(id, 8, maxTokens, grammar, 0);
+    r.sampling.logitBias.emplace_back(token, 1e6f);
+    return r;
+  };
+  auto options = withTexts;
+  options.slots = 1;
+  constexpr int32_t a = 17, b = 18;
+  Held held(options);
+  // All of them are given the one grammar before the first one has run.
+  for (uint32_t id = 1; id <= 4; ++id) held.engine.submit(leaning(id, id % 2 == 1 ? a : b, id % 2 == 1 ? 60 : 20));
+  held.gate->open();
+  for (uint32_t id = 1; id <= 4; ++id) {
+    const auto outcome = held.engine.wait(id);
+    if (id % 2 == 0) check(outcome.done && outcome.tokens.size() == 20, "request " + std::to_string(id) + ": " + (outcome.failed ? outcome.failed->message : "short"));
+    else check(outcome.failed && outcome.failed->kind == ErrorKind::TooComplex, "request " + std::to_string(id) + " uses it up: " + (outcome.failed ? outcome.failed->message : textOf(outcome.tokens)));
+  }
+}};
+
 const Test ahead{"scheduler: what must come is not drawn: the same text in fewer steps", [] {
   const auto run = [](bool jumpAhead, std::optional<uint32_t> logprobs) {
     auto log = std::make_shared<FakeDecoder::Log>();

@@ -124,7 +124,7 @@ void Automaton::derive(Term term, Row& out) {
     }
     case Op::Repeat: {
       derive(node.a, out);
-      const Term rest = terms_.repeat(node.a, node.b == 0 ? 0 : node.b - 1, node.c == Unbounded ? Unbounded : node.c - 1);
+      const Term rest = terms_.repeatRest(term);
       Term last = Nothing, sequence = Nothing;
       for (Term& next : out) {
         if (next != last) {
@@ -313,17 +313,29 @@ bool Automaton::alive(Term start) {
   using Place = std::tuple<uint32_t, uint32_t>; // shortest, visit
   std::priority_queue<Place, std::vector<Place>, std::greater<>> queue;
   queue.emplace(terms_[start].shortest, 0);
+  const auto found = [&](uint32_t visit, uint32_t left) {
+    for (uint32_t v = visit; v != None; v = visits[v].parent) {
+      const Term term = visits[v].term;
+      left = std::min(left, terms_[term].left);
+      if (life(term) == 1) continue;
+      life(term) = 1;
+      if (left == Unbounded) continue;
+      if (term >= witnessLeft_.size()) witnessLeft_.resize(std::max<size_t>(term + 1, 2 * witnessLeft_.size()), Unbounded);
+      witnessLeft_[term] = left;
+    }
+    return true;
+  };
   Row row(classes_);
   while (!queue.empty()) {
     const uint32_t visit = std::get<1>(queue.top());
     queue.pop();
     const Term term = visits[visit].term;
-    if (terms_[term].nullable || life(term) == 1) {
-      for (uint32_t v = visit; v != None; v = visits[v].parent) life(visits[v].term) = 1;
-      return true;
-    }
+    if (life(term) == 1) return found(visit, term < witnessLeft_.size() ? witnessLeft_[term] : Unbounded);
+    if (terms_[term].nullable) return found(visit, Unbounded);
     if (life(term) == 2) continue;
     derive(term, row);
+    // Of an open repeat nothing is claimed then: it is taken for alive after more rounds than count.
+    if (visits.size() > MostSteps / 16 && terms_[start].left != Unbounded) return found(0, 0);
     if (visits.size() > MostSteps) budget_.exceed("it takes too long to see whether an `and` or `not` matches anything");
     if (budget_.exceeded()) return false;
     Term last = Nothing;
@@ -363,7 +375,7 @@ Term Automaton::trim(Term term) {
       result = terms_.choice(std::move(items));
       break;
     }
-    case Op::Repeat: result = terms_.repeat(trim(node.a), node.b, node.c); break;
+    case Op::Repeat: result = terms_.repeatOver(term, trim(node.a)); break;
     case Op::Content: result = terms_.content(trim(node.a)); break;
     default: break;
   }
@@ -371,6 +383,35 @@ Term Automaton::trim(Term term) {
   at(trimmed_, result);
   trimmed_[result] = result;
   return trimmed_[term] = result;
+}
+
+uint32_t Automaton::left(Term state) {
+  const TermNode node = terms_[state];
+  if (node.left == Unbounded || !node.logic) return node.left;
+  at(leftAt_, state);
+  if (leftAt_[state] != None) return leftAt_[state];
+  uint32_t least = node.left;
+  switch (node.op) {
+    case Op::Both:
+    case Op::Complement: least = !alive(state) ? 0 : std::min(least, state < witnessLeft_.size() ? witnessLeft_[state] : Unbounded); break;
+    case Op::Sequence:
+      for (Term rest = state; terms_[rest].left != Unbounded; rest = terms_[rest].b) {
+        if (terms_[rest].op != Op::Sequence) {
+          least = std::min(least, left(rest));
+          break;
+        }
+        least = std::min(least, left(terms_[rest].a));
+      }
+      break;
+    case Op::Choice:
+      for (uint32_t i = 0; i < node.b; ++i) least = std::min(least, left(terms_.children(state)[i]));
+      break;
+    case Op::Repeat:
+    case Op::Content: least = std::min(least, left(node.a)); break;
+    default: break;
+  }
+  at(leftAt_, state);
+  return leftAt_[state] = least;
 }
 
 std::span<const Symbol> Automaton::symbols(Term state) {
@@ -423,7 +464,7 @@ void Automaton::collect(Term term, std::vector<Symbol>& out) {
       return;
     case Op::Repeat:
       collect(node.a, out);
-      after(from, terms_.repeat(node.a, node.b == 0 ? 0 : node.b - 1, node.c == Unbounded ? Unbounded : node.c - 1));
+      after(from, terms_.repeatRest(term));
       return;
     case Op::Items: {
       PermutationTable& permutations = terms_.permutations();

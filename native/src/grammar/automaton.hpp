@@ -40,6 +40,8 @@ public:
   std::span<const Symbol> symbols(Term state);
   /// `term` without alternatives that match no text; for terms that are built, from the inside out.
   Term trim(Term term);
+  /// The least count of an open repeat in a state, or in what shows that its `and` and `not` match anything.
+  uint32_t left(Term state);
 
 private:
   using Row = std::vector<Term>;
@@ -71,6 +73,8 @@ private:
   std::vector<uint32_t> rows_, rawRows_; ///< per term: where its row begins; raw rows may lead to terms that match nothing
   std::vector<uint32_t> trimmed_;        ///< per term, None: not known
   std::vector<uint8_t> life_;            ///< per term: 0 unknown, 1 alive, 2 dead
+  std::vector<uint32_t> witnessLeft_;    ///< per term that is alive and has open repeats: the least of their counts on the way to an end
+  std::vector<uint32_t> leftAt_;         ///< per term, None: not known
   std::vector<uint32_t> seen_;           ///< per term: the last search that came across it
   uint32_t search_ = 0;
   std::vector<uint32_t> symbolsAt_;

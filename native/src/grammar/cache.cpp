@@ -6,7 +6,7 @@
 
 namespace mashbox::grammar {
 
-GrammarCache::GrammarCache(std::function<Result<std::vector<TokenText>>()> load, size_t most, size_t mostBytes, Limits limits)
+GrammarCache::GrammarCache(std::function<Result<Tokens>()> load, size_t most, size_t mostBytes, Limits limits)
     : load_(std::move(load)), most_(most), mostBytes_(mostBytes), limits_(limits) {}
 
 std::shared_ptr<const Grammar> GrammarCache::find(std::span<const std::byte> ir) {
@@ -50,7 +50,7 @@ Result<std::shared_ptr<const Vocabulary>> GrammarCache::vocabulary() {
   if (!vocabulary_) {
     auto tokens = load_();
     if (!tokens) return std::move(tokens).error();
-    vocabulary_ = std::make_shared<const Vocabulary>(*std::move(tokens));
+    vocabulary_ = std::make_shared<const Vocabulary>(std::move(tokens->texts), tokens->merges);
   }
   return vocabulary_;
 }

@@ -17,7 +17,7 @@ namespace mashbox::grammar {
 class GrammarCache {
 public:
   /// `load` gives the model's vocabulary when the first grammar comes; at most `most` grammars and about `mostBytes` are kept.
-  explicit GrammarCache(std::function<Result<std::vector<TokenText>>()> load, size_t most = 64, size_t mostBytes = 256 << 20, Limits limits = {});
+  explicit GrammarCache(std::function<Result<Tokens>()> load, size_t most = 64, size_t mostBytes = 256 << 20, Limits limits = {});
 
   /// The grammar if it is there and not worn; takes no time.
   std::shared_ptr<const Grammar> find(std::span<const std::byte> ir);
@@ -33,7 +33,7 @@ private:
   Result<std::shared_ptr<const Vocabulary>> vocabulary();
   void evict();
 
-  const std::function<Result<std::vector<TokenText>>()> load_;
+  const std::function<Result<Tokens>()> load_;
   const size_t most_, mostBytes_;
   const Limits limits_;
   std::mutex mutex_, loading_;

@@ -27,6 +27,7 @@ void Configurations::tidy() {
   begins_.assign(1, 0);
   rows_.clear();
   escapes_.clear();
+  left_.clear();
   slots_.assign(256, UINT32_MAX);
   uniformAt_.clear();
   uniforms_.clear();
@@ -43,12 +44,14 @@ Configuration Configurations::intern(std::span<const Thread> threads) {
   }
   if (rows_.size() + width_ > limits_.walkEntries) budget_.exceed("finding the tokens that may come next takes too much memory");
   if (budget_.exceeded() && !escapes_.empty()) return Dead;
+  const uint32_t left = leftOf(threads);
   const auto configuration = static_cast<Configuration>(escapes_.size());
   slots_[slot] = configuration;
   threads_.insert(threads_.end(), threads.begin(), threads.end());
   begins_.push_back(static_cast<uint32_t>(threads_.size()));
   rows_.insert(rows_.end(), width_, threads.empty() ? Dead : Missing);
   escapes_.push_back(std::any_of(threads.begin(), threads.end(), [](const Thread& thread) { return thread == Thread{Epsilon, Unknown}; }));
+  left_.push_back(left);
   uniformAt_.push_back(UINT32_MAX);
   if (2 * escapes_.size() > slots_.size()) {
     slots_.assign(2 * slots_.size(), UINT32_MAX);
@@ -59,6 +62,15 @@ Configuration Configurations::intern(std::span<const Thread> threads) {
     }
   }
   return configuration;
+}
+
+uint32_t Configurations::leftOf(std::span<const Thread> threads) {
+  uint32_t least = Unbounded;
+  for (const auto& [state, top] : threads) {
+    least = std::min(least, automaton_.left(state));
+    for (Frame frame = top; frame != Bottom && frame != Unknown; frame = frames_[frame].below) least = std::min(least, automaton_.left(frames_[frame].state));
+  }
+  return least;
 }
 
 Configuration Configurations::compute(Configuration configuration, uint32_t byteClass) {

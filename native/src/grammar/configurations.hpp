@@ -43,6 +43,8 @@ public:
   }
   /// One of its threads has returned to `Unknown`.
   bool escapes(Configuration configuration) const { return escapes_[configuration]; }
+  /// The least count of an open repeat in its threads and on their stacks.
+  uint32_t left(Configuration configuration) const { return left_[configuration]; }
   /// None where no character has enough others beside it, or where a thread may return meanwhile. `longest`: no more are asked for.
   std::optional<Stretch> stretch(Configuration configuration, uint32_t longest);
 
@@ -53,6 +55,7 @@ private:
     Configuration next = Dead;
   };
 
+  uint32_t leftOf(std::span<const Thread> threads);
   Configuration compute(Configuration configuration, uint32_t byteClass);
   const Uniform& uniform(Configuration configuration);
   bool othersLeadTo(Configuration from, uint8_t utf8, Configuration target, unsigned& work);
@@ -69,6 +72,7 @@ private:
   std::vector<uint32_t> begins_; ///< per configuration, and one more: where its threads begin
   std::vector<Configuration> rows_;
   std::vector<bool> escapes_;
+  std::vector<uint32_t> left_;
   std::vector<uint32_t> slots_;
   std::vector<uint32_t> uniformAt_;
   std::vector<Uniform> uniforms_;

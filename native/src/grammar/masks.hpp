@@ -25,20 +25,27 @@ public:
   size_t bytes() const { return bytes_ + configurations_.bytes(); }
 
 private:
-  /// A place in a trie after which a token goes on below the stack that a walk knew.
+  /// A place in one of an entry's tries after which a token goes on below the stack that a walk knew.
   struct Escape {
-    uint32_t node;
+    uint32_t trie, node;
+    auto operator<=>(const Escape&) const = default;
+  };
+  /// A slice of which the tokens with at most so many characters are let through.
+  struct Cut {
+    std::shared_ptr<const Slice> slice;
+    uint32_t characters;
   };
 
   /// The tokens for a state, or for a state and the first states below it: beyond those of its shorter stacks.
   struct Entry {
     std::vector<Term> key;
-    std::shared_ptr<const Slice> slice;
-    uint32_t sliceCharacters = 0;
+    bool open = false;             ///< the key has open repeats: the entry serves all states that are alike but for such counts,
+    uint32_t rounds = 0;           ///< if these are greater than this, apart from the characters of cuts
+    std::vector<Cut> cuts;
     std::vector<int32_t> tokens;   ///< when they are few,
     std::vector<uint64_t> words;   ///< else as a mask
-    std::shared_ptr<const Trie> trie;
-    std::vector<Escape> escapes;   ///< in `trie`
+    std::vector<std::shared_ptr<const Trie>> tries; ///< that were walked
+    std::vector<Escape> escapes;
     bool wantsContext = false;     ///< so many tokens escape that the walk is done again with the state below
     size_t bytes() const;
   };
@@ -52,15 +59,31 @@ private:
     bool operator()(std::span<const Term> a, std::span<const Term> b) const { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
   };
 
+  /// Terms in which greatest counts above a number are open repeats, and those that no token can exhaust endless.
+  struct Likeness {
+    uint32_t above;
+    std::vector<Term> outside, inside; ///< per term: outside of `and`, and inside; UINT32_MAX: not known
+  };
+
   void addThread(Thread thread, const Frames& frames, std::span<uint64_t> mask);
+  /// Fills `chain_` with the entries of ever longer stacks, until no token returns from all of it; gives the most rounds of one.
+  uint32_t collect(Thread thread, const Frames& frames, uint32_t above);
+  /// False where an entry does not serve this thread after all.
+  bool addChain(Thread thread, const Frames& frames, std::span<uint64_t> mask);
+  bool addCuts(const Entry& entry, Thread thread, const Frames& frames, std::span<uint64_t> mask);
   std::shared_ptr<const Entry> find(const std::vector<Term>& key, const Entry* shorter);
   std::shared_ptr<const Entry> make(const std::vector<Term>& key, const Entry* shorter);
+  Configuration startOf(const std::vector<Term>& key);
   void walkAll(Entry& entry);
-  void walk(const Trie& trie, uint32_t begin, uint32_t end, Configuration start, Entry& entry);
+  /// Puts a slice in place of most of the source's tokens and walks the others; false where no slice fits. `left`: what is left of
+  /// counts on the way to `start`.
+  bool cut(const Slice::Source& source, Configuration start, uint32_t left, Entry& entry);
+  void walk(uint32_t trie, uint32_t begin, uint32_t end, Configuration start, uint32_t left, Entry& entry);
+  uint32_t roundsOf(uint32_t left) const { return left >= openRounds_ ? 0 : openRounds_ - left; }
   void store(Entry& entry);
   void evict();
-  /// A state that lets through the same tokens, with counts that no token can exhaust taken as endless.
-  Term saturated(Term term);
+  Term alike(Term term, uint32_t above);
+  Term alike(Term term, Likeness& likeness, bool inside);
 
   TermTable& terms_;
   Pushdown& pushdown_;
@@ -68,11 +91,14 @@ private:
   Budget& budget_;
   const Limits& limits_;
   Configurations configurations_;
-  std::vector<Term> saturated_;
+  const uint32_t openRounds_; ///< with which an open repeat begins: more than a token has bytes
+  std::vector<Likeness> likenesses_;
+  std::vector<std::shared_ptr<const Entry>> chain_;
   std::list<std::shared_ptr<const Entry>> entries_; ///< the one that was used last comes first
   std::unordered_map<std::span<const Term>, std::list<std::shared_ptr<const Entry>>::iterator, KeyHash, KeyEqual> places_; ///< keys lie in the entries
   size_t bytes_ = 0;
   std::vector<Configuration> path_;
+  std::vector<uint32_t> lefts_; ///< beside `path_`
   std::vector<int32_t> found_;
 };
 

@@ -96,34 +96,11 @@ Matcher::Forced Matcher::forced(size_t most) const {
   return result;
 }
 
-std::vector<int32_t> Matcher::longestTokens(std::string_view bytes) const {
-  const Trie& trie = vocabulary().trie();
-  std::vector<int32_t> tokens;
-  for (size_t from = 0; from < bytes.size();) {
-    int32_t best = -1;
-    size_t length = 0, depth = 0;
-    for (uint32_t i = 0, end = static_cast<uint32_t>(trie.size()); i < end && from + depth < bytes.size();) {
-      if (trie[i].byte != static_cast<uint8_t>(bytes[from + depth])) {
-        i = trie[i].end;
-        continue;
-      }
-      end = trie[i].end;
-      ++depth;
-      if (trie[i].token >= 0) best = trie[i].token, length = depth;
-      ++i;
-    }
-    if (best < 0) break;
-    tokens.push_back(best);
-    from += length;
-  }
-  return tokens;
-}
-
-std::vector<int32_t> Matcher::forcedTokens(const Tokenize& tokenize) const {
+std::vector<int32_t> Matcher::forcedTokens() const {
   constexpr size_t longestRun = 512;
   const auto [bytes, complete] = forced(longestRun);
   if (bytes.empty()) return {};
-  std::vector<int32_t> tokens = tokenize ? tokenize(bytes) : longestTokens(bytes);
+  std::vector<int32_t> tokens = vocabulary().cut(bytes);
   // How far each token reaches, and whether one that begins there could reach beyond all of the bytes.
   const Trie& trie = vocabulary().trie();
   const auto reachesBeyond = [&](std::string_view rest) {

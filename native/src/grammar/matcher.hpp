@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,15 +43,12 @@ public:
     bool complete = false;
   };
   Forced forced(size_t most) const;
-  /// Text → tokens.
-  using Tokenize = std::function<std::vector<int32_t>(std::string_view)>;
   /// Tokens that spell what must come next. The last of them ends where no longer token could go on into what is free: that boundary is
-  /// the model's to choose. `tokenize` cuts the bytes (default: always the longest token).
-  std::vector<int32_t> forcedTokens(const Tokenize& tokenize = {}) const;
+  /// the model's to choose.
+  std::vector<int32_t> forcedTokens() const;
 
 private:
   std::span<const Thread> threads() const { return std::span(threads_).subspan(ends_.size() > 1 ? ends_[ends_.size() - 2] : 0); }
-  std::vector<int32_t> longestTokens(std::string_view bytes) const;
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<Frames> frames_; ///< shared by copies: it only grows

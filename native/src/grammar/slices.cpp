@@ -3,6 +3,7 @@
 #include "grammar/free_text.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mashbox::grammar {
 namespace {
@@ -30,12 +31,12 @@ TokenShape shapeOf(std::string_view bytes) {
   return shape;
 }
 
-Slice::Slice(const CharacterSet& characters, const Trie& trie, std::span<const TokenShape> shapes, std::span<const int32_t> twins)
-    : characters_(characters), all_((twins.size() + 63) / 64) {
+Slice::Slice(const CharacterSet& characters, Source source, const std::function<TokenShape(int32_t)>& shapeOf, std::span<const int32_t> twins)
+    : characters_(characters), source_(std::move(source)), all_((twins.size() + 63) / 64) {
   for (auto& words : upTo_) words.resize(all_.size());
-  auto shape = shapes.begin();
-  rest_ = std::make_shared<const Trie>(filterTrie(trie, [&](int32_t first) {
-    const auto& [content, count, whole] = *shape++;
+  const auto& [trie, begin, end, prefix] = source_;
+  rest_ = std::make_shared<const Trie>(filterTrie(*trie, begin, end, prefix, [&](int32_t first) {
+    const auto [content, count, whole] = shapeOf(first);
     if (!whole || !characters.contains(content)) return true;
     longest_ = std::max<uint32_t>(longest_, count);
     for (int32_t token = first; token >= 0; token = twins[static_cast<size_t>(token)]) {

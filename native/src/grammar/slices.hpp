@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,20 +29,29 @@ struct CharacterSet {
 /// What a token consists of.
 struct TokenShape {
   CharacterSet characters;
-  uint16_t count; ///< characters
-  bool whole;     ///< well-formed UTF-8
+  uint16_t count = 0; ///< characters
+  bool whole = false; ///< well-formed UTF-8
 };
 
 TokenShape shapeOf(std::string_view bytes);
 
-/// The tokens that consist of whole characters of one set, by how many they are, and a trie of all other tokens. A state that treats
-/// every character of the set alike needs to walk only the latter.
+/// Of the tokens with a common beginning (which may be empty): those that go on with whole characters of one set alone, by how many these
+/// are, and a trie of all others. A state that treats every character of the set alike needs to walk only the latter.
 class Slice {
 public:
-  /// `shapes` of the tokens in `trie`, in its order, which holds one token for each text; `twins` names the others.
-  Slice(const CharacterSet& characters, const Trie& trie, std::span<const TokenShape> shapes, std::span<const int32_t> twins);
+  /// Where the tokens are taken from: the nodes of a trie from `begin` to `end`, which lie below the bytes `prefix`.
+  struct Source {
+    std::shared_ptr<const Trie> trie;
+    uint32_t begin, end;
+    std::string prefix;
+    bool operator==(const Source&) const = default;
+  };
+
+  /// `shapeOf` gives what a token of the trie, which holds one for each text, has behind the prefix; `twins` names the others.
+  Slice(const CharacterSet& characters, Source source, const std::function<TokenShape(int32_t)>& shapeOf, std::span<const int32_t> twins);
 
   const CharacterSet& characters() const { return characters_; }
+  const Source& source() const { return source_; }
   const std::shared_ptr<const Trie>& rest() const { return rest_; }
   uint32_t longest() const { return longest_; } ///< in characters
 
@@ -51,6 +62,7 @@ private:
   static constexpr uint32_t Steps = 16;
 
   CharacterSet characters_;
+  Source source_;
   std::shared_ptr<const Trie> rest_;
   uint32_t longest_ = 0;
   std::vector<uint64_t> all_;

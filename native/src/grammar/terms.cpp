@@ -126,7 +126,10 @@ Term TermTable::cons(Term head, Term tail) {
     const Term next = sequence ? nodes_[tail].a : tail;
     const TermNode h = nodes_[head], n = nodes_[next];
     if (n.op == Op::Repeat && n.a == h.a) {
-      const Term merged = repeat(h.a, addSaturated(h.b, n.b), addSaturated(h.c, n.c));
+      // The rounds of open ones are counted once, so that none of them is forgotten.
+      const bool endless = h.c == Unbounded || n.c == Unbounded, open = (h.d | n.d) != 0 && !endless;
+      const uint32_t max = !open ? addSaturated(h.c, n.c) : h.d == 0 ? n.c : n.d == 0 ? h.c : std::min(h.c, n.c);
+      const Term merged = repeatTimes(h.a, addSaturated(h.b, n.b), max, open);
       return sequence ? cons(merged, nodes_[tail].b) : merged;
     }
   }
@@ -140,7 +143,8 @@ Term TermTable::cons(Term head, Term tail) {
                  .a = head,
                  .b = tail,
                  .c = 0,
-                 .d = 0});
+                 .d = 0,
+                 .left = std::min(h.left, t.left)});
 }
 
 Term TermTable::sequence(Term first, Term second) {
@@ -169,6 +173,7 @@ Term TermTable::many(Op op, std::vector<Term>& items) {
     }
     node.logic |= child.logic;
     node.symbols |= child.symbols;
+    node.left = std::min(node.left, child.left);
     node.depth = std::max<uint16_t>(node.depth, child.depth + 1);
   }
   return intern(node, items);
@@ -199,10 +204,16 @@ void TermTable::mergeRepeats(std::vector<Term>& items) {
   for (size_t i = 0; i < sorted.size();) {
     const Term item = nodes_[sorted[i]].a;
     uint32_t min = nodes_[sorted[i]].b, max = nodes_[sorted[i]].c;
+    bool open = nodes_[sorted[i]].d != 0;
     if (empty && min == 1) min = 0;
-    for (++i; i < sorted.size() && nodes_[sorted[i]].a == item && (max == Unbounded || nodes_[sorted[i]].b <= max + 1); ++i)
-      max = std::max(max, nodes_[sorted[i]].c);
-    items.push_back(repeat(item, min, max));
+    // Of an open one only the least that it stands for is certain.
+    const auto touches = [&](const TermNode& next) { return max == Unbounded || next.b <= (open ? std::max(min, 1u) : max) + 1; };
+    for (++i; i < sorted.size() && nodes_[sorted[i]].a == item && touches(nodes_[sorted[i]]); ++i) {
+      const TermNode& next = nodes_[sorted[i]];
+      max = next.d == 0 && open && next.c != Unbounded ? max : next.d != 0 && !open && max != Unbounded ? next.c : std::max(max, next.c);
+      open = (open || next.d != 0) && max != Unbounded;
+    }
+    items.push_back(repeatTimes(item, min, max, open));
   }
 }
 
@@ -278,32 +289,47 @@ Term TermTable::complement(Term item) {
   const TermNode node = nodes_[item];
   if (node.op == Op::Complement) return node.a;
   return intern({.op = Op::Complement, .nullable = !node.nullable, .logic = true, .symbols = node.symbols, .depth = static_cast<uint16_t>(node.depth + 1),
-                 .shortest = node.nullable ? 1u : 0u, .a = item, .b = 0, .c = 0, .d = 0});
+                 .shortest = node.nullable ? 1u : 0u, .a = item, .b = 0, .c = 0, .d = 0, .left = node.left});
 }
 
-Term TermTable::repeat(Term item, uint32_t min, uint32_t max) {
+Term TermTable::repeat(Term item, uint32_t min, uint32_t max) { return repeatTimes(item, min, max, false); }
+Term TermTable::repeatOpen(Term item, uint32_t min, uint32_t left) { return repeatTimes(item, min, left, true); }
+
+Term TermTable::repeatRest(Term repeat) {
+  const TermNode node = nodes_[repeat];
+  const bool counts = node.c != Unbounded && node.c != 0;
+  return repeatTimes(node.a, node.b == 0 ? 0 : node.b - 1, counts ? node.c - 1 : node.c, node.d != 0);
+}
+
+Term TermTable::repeatOver(Term repeat, Term item) {
+  const TermNode node = nodes_[repeat];
+  return repeatTimes(item, node.b, node.c, node.d != 0);
+}
+
+Term TermTable::repeatTimes(Term item, uint32_t min, uint32_t max, bool open) {
   if (item == Nothing) return min == 0 ? Epsilon : Nothing;
-  if (item == Epsilon || max == 0) return Epsilon;
+  if (item == Epsilon || (max == 0 && !open)) return Epsilon;
   TermNode node = nodes_[item];
   if (node.nullable) min = 0;
-  if (min == 1 && max == 1) return item;
-  if (node.op == Op::Repeat && node.b == 0 && (node.c == Unbounded || node.c == 1)) {
+  if (min == 1 && max == 1 && !open) return item;
+  if (node.op == Op::Repeat && node.d == 0 && node.b == 0 && (node.c == Unbounded || node.c == 1)) {
     // (x*){m,n} is x*, and (x?){m,n} is x{0,n}.
     if (node.c == Unbounded) return item;
     item = node.a;
     node = nodes_[item];
     min = 0;
-    if (max == 1) return repeat(item, 0, 1);
+    if (max == 1 && !open) return repeat(item, 0, 1);
   }
   return intern({.op = Op::Repeat, .nullable = min == 0, .logic = node.logic, .symbols = node.symbols, .depth = static_cast<uint16_t>(node.depth + 1),
-                 .shortest = multiplySaturated(node.shortest, min), .a = item, .b = min, .c = max, .d = 0});
+                 .shortest = multiplySaturated(node.shortest, min), .a = item, .b = min, .c = max, .d = open ? 1u : 0u,
+                 .left = std::min(node.left, open ? max : Unbounded)});
 }
 
 Term TermTable::content(Term item) {
   const TermNode node = nodes_[item];
   if (item == Nothing || item == Epsilon || node.op == Op::Content) return item;
   return intern({.op = Op::Content, .nullable = node.nullable, .logic = node.logic, .symbols = node.symbols, .depth = static_cast<uint16_t>(node.depth + 1),
-                 .shortest = node.shortest, .a = item, .b = 0, .c = 0, .d = 0});
+                 .shortest = node.shortest, .a = item, .b = 0, .c = 0, .d = 0, .left = node.left});
 }
 
 Term TermTable::call(uint32_t rule, bool nullable) {

@@ -30,7 +30,7 @@ enum class Op : uint8_t {
   Choice,     ///< b children from child a on
   Both,       ///< the same, all of which match
   Complement, ///< every byte string that a does not match
-  Repeat,     ///< a, from b to c times
+  Repeat,     ///< a, from b to c times; d = 1: an open one (see `repeatOpen`)
   Call,       ///< a text of rule a
   Tokens,     ///< one whole token of set a
   Items,      ///< the rest of permutation a in state b; c = 1: an item must come now
@@ -46,6 +46,7 @@ struct TermNode {
   uint16_t depth; ///< nesting, sequences not counted
   uint32_t shortest; ///< a lower bound of the bytes that it matches
   uint32_t a, b, c, d;
+  uint32_t left = Unbounded; ///< the least count of an open repeat in it, Unbounded without one
 
   bool operator==(const TermNode&) const = default;
 };
@@ -80,6 +81,12 @@ public:
   Term both(std::vector<Term> items);
   Term complement(Term item);
   Term repeat(Term item, uint32_t min, uint32_t max);
+  /// An endless repeat that counts its rounds: `left` falls with each of them, down to 0. It stands for repeats with any greatest count: what
+  /// it matches in so many rounds, all of them match that allow as many.
+  Term repeatOpen(Term item, uint32_t min, uint32_t left);
+  /// A repeat after one more round.
+  Term repeatRest(Term repeat);
+  Term repeatOver(Term repeat, Term item); ///< the same with another item
   Term content(Term item);
   Term call(uint32_t rule, bool nullable);
   Term token(std::vector<int32_t> ids);
@@ -91,6 +98,7 @@ public:
 private:
   Term intern(TermNode node, std::span<const Term> children = {});
   Term cons(Term head, Term tail);
+  Term repeatTimes(Term item, uint32_t min, uint32_t max, bool open);
   Term many(Op op, std::vector<Term>& items);
   void mergeBytes(std::vector<Term>& items);
   void mergeRepeats(std::vector<Term>& items);

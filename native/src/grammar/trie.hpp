@@ -24,12 +24,15 @@ Trie buildTrie(const std::vector<std::pair<std::string_view, int32_t>>& sorted);
 /// Fills in `end` of nodes whose depths are known.
 void closeTrie(Trie& trie);
 
-/// The part of a trie that leads to the tokens for which `keep` holds; it is asked once for each node with a token, in order.
-template <class Keep> Trie filterTrie(const Trie& trie, const Keep& keep) {
+/// The part of a trie's nodes from `begin` to `end`, which lie below the bytes `prefix`, that leads to the tokens for which `keep` holds; it
+/// is asked once for each node with a token, in order. What is kept has the nodes of the prefix too.
+template <class Keep> Trie filterTrie(const Trie& trie, uint32_t begin, uint32_t end, std::string_view prefix, const Keep& keep) {
   Trie kept;
   std::array<uint8_t, 65536> path;
+  std::copy(prefix.begin(), prefix.end(), path.begin());
   size_t written = 0; ///< bytes of the path that are in `kept`
-  for (const TrieNode& node : trie) {
+  for (uint32_t i = begin; i < end; ++i) {
+    const TrieNode& node = trie[i];
     const size_t depth = node.depth;
     path[depth - 1] = node.byte;
     written = std::min(written, depth - 1);

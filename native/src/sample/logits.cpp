@@ -94,15 +94,15 @@ double softmaxWeights(std::span<const float> logits, float largest, float temper
 }
 
 void maskLogits(std::span<const float> values, std::span<const uint64_t> mask, std::span<float> out) {
-  std::fill(out.begin(), out.end(), -Infinity);
-  for (size_t word = 0; word < mask.size() && word * 64 < values.size(); ++word) {
-    const size_t begin = word * 64, end = std::min(begin + 64, values.size());
-    if (mask[word] == ~uint64_t{0}) {
-      std::copy(values.begin() + begin, values.begin() + end, out.begin() + begin);
-      continue;
-    }
-    for (uint64_t bits = mask[word]; bits != 0; bits &= bits - 1)
-      if (const size_t i = begin + std::countr_zero(bits); i < end) out[i] = values[i];
+  // Each value is written once and then, where it is one of the fewer, again.
+  for (size_t begin = 0, word = 0; begin < values.size(); begin += 64, ++word) {
+    const size_t end = std::min(begin + 64, values.size());
+    const uint64_t allowed = word < mask.size() ? mask[word] : 0;
+    const bool most = std::popcount(allowed) > 32;
+    if (most) std::copy(values.begin() + begin, values.begin() + end, out.begin() + begin);
+    else std::fill(out.begin() + begin, out.begin() + end, -Infinity);
+    for (uint64_t bits = most ? ~allowed : allowed; bits != 0; bits &= bits - 1)
+      if (const size_t i = begin + std::countr_zero(bits); i < end) out[i] = most ? -Infinity : values[i];
   }
 }
 

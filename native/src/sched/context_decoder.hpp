@@ -19,6 +19,7 @@ public:
   uint32_t batchTokens() const override;
   kv::BlockPool& pool() override;
   Result<std::vector<grammar::TokenText>> tokenTexts() const override;
+  grammar::TokenMerges tokenMerges() const override;
   Result<std::span<const float>> forward(std::span<const model::Segment> segments) override;
 
 private:

@@ -25,6 +25,8 @@ public:
   virtual Result<std::vector<grammar::TokenText>> tokenTexts() const {
     return Error{ErrorKind::Unsupported, "the texts of this model's tokens are not known", "grammar"};
   }
+  /// How its tokenizer joins them, where that is known. Other threads may call it.
+  virtual grammar::TokenMerges tokenMerges() const { return {}; }
 
   /// Runs all segments as one batch and advances their sequences, whose blocks the caller has reserved. Returns one row of logits
   /// per segment that wants them, in order, valid until the next call.

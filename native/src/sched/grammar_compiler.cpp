@@ -11,7 +11,7 @@ bool PendingGrammar::ready() const {
   return result_.has_value();
 }
 
-GrammarCompiler::GrammarCompiler(std::function<Result<std::vector<grammar::TokenText>>()> load, std::function<void()> onReady)
+GrammarCompiler::GrammarCompiler(std::function<Result<grammar::Tokens>()> load, std::function<void()> onReady)
     : cache_(std::move(load)), onReady_(std::move(onReady)) {}
 
 GrammarCompiler::~GrammarCompiler() {
@@ -25,7 +25,8 @@ GrammarCompiler::~GrammarCompiler() {
 
 std::shared_ptr<const PendingGrammar> GrammarCompiler::submit(std::vector<std::byte> ir) {
   auto pending = std::make_shared<PendingGrammar>();
-  if (auto known = cache_.find(ir)) {
+  pending->ir_ = std::move(ir);
+  if (auto known = cache_.find(pending->ir_)) {
     pending->result_.emplace(std::move(known));
     return pending;
   }
@@ -38,24 +39,24 @@ std::shared_ptr<const PendingGrammar> GrammarCompiler::submit(std::vector<std::b
       return pending;
     }
   }
-  jobs_.push_back({std::move(ir), pending});
+  jobs_.push_back(pending);
   wake_.notify_one();
   return pending;
 }
 
 void GrammarCompiler::run() {
   for (;;) {
-    Job job;
+    std::shared_ptr<PendingGrammar> pending;
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
       if (stopping_) return;
-      job = std::move(jobs_.front());
+      pending = std::move(jobs_.front());
       jobs_.pop_front();
     }
     const auto compiled = [&]() -> Result<std::shared_ptr<const grammar::Grammar>> {
       try {
-        auto compiled = cache_.get(job.ir);
+        auto compiled = cache_.get(pending->ir_);
         if (compiled) (*compiled)->warm();
         return compiled;
       } catch (const std::bad_alloc&) {
@@ -63,8 +64,8 @@ void GrammarCompiler::run() {
       }
     }();
     {
-      const std::lock_guard lock(job.pending->mutex_);
-      job.pending->result_.emplace(compiled);
+      const std::lock_guard lock(pending->mutex_);
+      pending->result_.emplace(compiled);
     }
     onReady_();
   }

@@ -20,9 +20,13 @@ public:
   bool ready() const;
   /// Once it is ready.
   const Result<std::shared_ptr<const grammar::Grammar>>& result() const { return *result_; }
+  /// Others have used up its memory since.
+  bool worn() const { return *result_ && (**result_)->worn(); }
+  const std::vector<std::byte>& ir() const { return ir_; }
 
 private:
   friend class GrammarCompiler;
+  std::vector<std::byte> ir_;
   mutable std::mutex mutex_;
   std::optional<Result<std::shared_ptr<const grammar::Grammar>>> result_;
 };
@@ -31,24 +35,19 @@ private:
 class GrammarCompiler {
 public:
   /// `load` gives the model's vocabulary when the first grammar comes. `onReady` is called on the compiler's thread after each grammar.
-  GrammarCompiler(std::function<Result<std::vector<grammar::TokenText>>()> load, std::function<void()> onReady);
+  GrammarCompiler(std::function<Result<grammar::Tokens>()> load, std::function<void()> onReady);
   ~GrammarCompiler(); ///< ends after the grammar that is being compiled
 
   std::shared_ptr<const PendingGrammar> submit(std::vector<std::byte> ir);
 
 private:
-  struct Job {
-    std::vector<std::byte> ir;
-    std::shared_ptr<PendingGrammar> pending;
-  };
-
   void run();
 
   grammar::GrammarCache cache_;
   const std::function<void()> onReady_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Job> jobs_;
+  std::deque<std::shared_ptr<PendingGrammar>> jobs_;
   bool stopping_ = false;
   std::thread thread_; ///< started with the first job
 };

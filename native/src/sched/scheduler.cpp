@@ -17,6 +17,9 @@
 namespace mashbox::sched {
 namespace {
 
+/// How often a request's grammar may be compiled anew because outputs of others have used it up before the request could begin.
+constexpr uint32_t mostRenewals = 8;
+
 Error rejected(std::string message, std::string subject) {
   return {ErrorKind::Rejected, std::move(message), std::move(subject)};
 }
@@ -76,7 +79,11 @@ Scheduler::Impl::Impl(std::unique_ptr<Decoder> decoder, std::function<void(std::
       knownTokens_(decoder_->knownTokens()),
       contextLength_(decoder_->contextLength()),
       slots_(std::min(decoder_->slots(), decoder_->batchTokens())),
-      grammars_([this] { return decoder_->tokenTexts(); }, [this] {
+      grammars_([this]() -> Result<grammar::Tokens> {
+        auto texts = decoder_->tokenTexts();
+        if (!texts) return std::move(texts).error();
+        return grammar::Tokens{*std::move(texts), decoder_->tokenMerges()};
+      }, [this] {
         const std::lock_guard lock(mutex_);
         wake_.notify_one();
       }) {
@@ -185,6 +192,10 @@ bool Scheduler::Impl::takeCommands() {
     if (failed) events_.push_back(FailedEvent{arrival->request.id, refusal(arrival->grammar->result().error())});
     else if (parked || running_.size() >= slots_ || !arrival->ready()) {
       ++arrival;
+      continue;
+    } else if (arrival->grammar && arrival->renewals < mostRenewals && arrival->grammar->worn()) {
+      arrival->grammar = grammars_.submit(arrival->grammar->ir());
+      ++arrival->renewals;
       continue;
     } else running_.push_back(std::make_unique<Slot>(std::move(*arrival), decoder_->pool(), contextLength_, steps_));
     arrival = waiting_.erase(arrival);

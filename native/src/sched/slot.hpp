@@ -27,6 +27,7 @@ struct Arrival {
   Request request;
   Clock::time_point submitted;
   std::shared_ptr<const PendingGrammar> grammar{}; ///< of the request, where it has one
+  uint32_t renewals = 0; ///< times the grammar was asked for again, because outputs of others had used it up
 
   bool ready() const { return !grammar || grammar->ready(); }
 
