@@ -1,7 +1,8 @@
 /**
  * Structured output: what a grammar costs to compile and what the mask of a token costs, beside `@mlc-ai/web-xgrammar` over the same schemas,
- * vocabulary and outputs; and decoding of a model of Qwen3 0.6B's shape with seeded random weights, with a grammar and without. The engine's
- * grammar times are those of its thread alone; the front ends' and the peer's are of the clock, so a busy machine counts against them. Run with `npm run bench:grammar`; `MASHBOX_BENCH_CACHE` names another folder for the model.
+ * vocabulary and outputs; and decoding of a model of Qwen3 0.6B's shape with seeded random weights, with a grammar and without. All times of
+ * grammars are processor time of the thread that works, ours and the peer's; decoding is compared within rounds, each output with the free text
+ * before and after it. Run with `npm run bench:grammar`; `MASHBOX_BENCH_CACHE` names another folder for the model.
  */
 import { Effect, Result } from "effect"
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -17,9 +18,10 @@ import * as JsonSchema from "../src/grammar/JsonSchema.ts"
 import { compileCalls } from "../src/grammar/tools/CallGrammar.ts"
 import * as GgufMetadata from "../src/models/GgufMetadata.ts"
 import { quantile } from "./support/client.ts"
+import { cpuTime } from "./support/cpuTime.ts"
 import { claudeCodeTools, rigidSchema, subjects } from "./support/grammarSubjects.ts"
 import { buildBenches, runBench } from "./support/nativeBench.ts"
-import { openXGrammar } from "./support/xgrammar.ts"
+import { XGrammar } from "./support/xgrammar.ts"
 
 /** Microseconds of one grammar in the engine, as `mashbox_grammar_bench` prints them. */
 interface Measured {
@@ -31,15 +33,14 @@ interface Measured {
   readonly outputs: ReadonlyArray<ReadonlyArray<number>>
 }
 
+/** Tokens per second, and to those of the free text beside it. */
 interface Decoded {
-  readonly free: number
-  readonly text: number
-  readonly numbers: number
-  readonly rigid: number
+  readonly rate: number
+  readonly ratio: number
 }
 
-const rounds = 3
-const newTokens = 48
+const rounds = 9
+const newTokens = 32
 const promptTokens = 16
 const frontEndRuns = 9
 
@@ -61,9 +62,9 @@ const frontEnd = (compile: () => Uint8Array) => {
   const times: Array<number> = []
   let bytes: Uint8Array = new Uint8Array()
   for (let run = 0; run < frontEndRuns; run++) {
-    const before = performance.now()
+    const before = cpuTime()
     bytes = compile()
-    times.push((performance.now() - before) * 1000)
+    times.push(cpuTime() - before)
   }
   return { bytes, first: times[0] ?? Number.NaN, usual: median(times) }
 }
@@ -98,7 +99,10 @@ const compareGrammars = async () => {
   )
   const { measured, vocabulary } = measureNative([...fronts.map(({ bytes }) => bytes), calls.bytes])
   const { vocabulary: { tokens } } = await Effect.runPromise(GgufMetadata.read(vocabularyFile))
-  const peer = await openXGrammar({ tokens, eos: tokens.length - 1 })
+  const peer = new XGrammar({ tokens, eos: tokens.length - 1 })
+  const others: Array<Awaited<ReturnType<typeof peer.measure>>> = []
+  for (const [index, { schema }] of all.entries()) others.push(await peer.measure(schema, measured[index]?.outputs ?? []))
+  await peer.close()
 
   console.log(
     `Vocabulary of ${basename(vocabularyFile)}: ${vocabulary.tokens} tokens, made ready in ${
@@ -119,11 +123,11 @@ const compareGrammars = async () => {
   const ownMasks: Array<number> = []
   const peerMasks: Array<number> = []
   const compiles: Array<{ readonly typical: boolean; readonly microseconds: number; readonly worst: number; readonly peer: number }> = []
-  for (const [index, { name, peer: withPeer, schema, typical }] of all.entries()) {
+  for (const [index, { name, typical }] of all.entries()) {
     const own = measured[index]
     const front = fronts[index]
     if (own === undefined || front === undefined) throw new Error(`${name} was not measured`)
-    const other = withPeer ? await peer.measure(schema, own.outputs) : undefined
+    const other = others[index]
     ownMasks.push(...own.first)
     peerMasks.push(...(other?.first ?? []))
     const compile = front.usual + median(own.compile)
@@ -136,7 +140,7 @@ const compareGrammars = async () => {
     row([
       name,
       `${milliseconds(front.usual)} + ${milliseconds(median(own.compile))} (+ ${milliseconds(median(own.warm))}) ms`,
-      ...(other === undefined ? ["not run"] : [`${milliseconds(median(other.compile))} ms`]),
+      ...(other === undefined ? ["not in time"] : [`${milliseconds(median(other.compile))} ms`]),
       `${mean(own.first).toFixed(1)} / ${quantile(own.first, 0.99).toFixed(0)} µs`,
       ...(other === undefined ? ["", ""] : [
         `${mean(other.first).toFixed(1)} / ${quantile(other.first, 0.99).toFixed(0)} µs`,
@@ -175,13 +179,12 @@ const compareGrammars = async () => {
 }
 
 const grammars = {
-  free: undefined,
   text: ofText("root ::= [^\"\\\\\\x00-\\x1f]{4000,}"),
   numbers: ofText("root ::= ([1-9] [0-9]* [,;]){2000,}"),
   rigid: ofSchema(rigidSchema)
 }
 
-/** Tokens per second in each round, one after another so that what else the machine does meets all of them. */
+/** Outputs with a grammar, each between two of free text, in each round: what else the machine does meets both. */
 const decode = Effect.gen(function*() {
   const engine = yield* Engine
   const model = yield* engine.ready
@@ -196,17 +199,20 @@ const decode = Effect.gen(function*() {
     }, { onToken: () => {} })
     return (result.generatedTokens - 1) / result.generationMs * 1000
   })
-  const measured: Array<Decoded> = []
+  const free: Array<number> = []
+  const measured = { text: Array<Decoded>(), numbers: Array<Decoded>(), rigid: Array<Decoded>() }
   yield* generate(undefined, 0)
   for (let round = 0; round < rounds; round++) {
-    measured.push({
-      free: yield* generate(grammars.free, round),
-      text: yield* generate(grammars.text, round),
-      numbers: yield* generate(grammars.numbers, round),
-      rigid: yield* generate(grammars.rigid, round)
-    })
+    free.push(yield* generate(undefined, round))
+    for (const kind of ["text", "numbers", "rigid"] as const) {
+      const before = free.at(-1) ?? Number.NaN
+      const rate = yield* generate(grammars[kind], round)
+      const after = yield* generate(undefined, round)
+      free.push(after)
+      measured[kind].push({ rate, ratio: rate * (1 / before + 1 / after) / 2 })
+    }
   }
-  return measured
+  return { ...measured, free: free.map((rate): Decoded => ({ rate, ratio: 1 })) }
 })
 
 const compareDecoding = async () => {
@@ -215,14 +221,18 @@ const compareDecoding = async () => {
   if (!existsSync(path)) runBench("mashbox_random_qwen3", [vocabularyFile, path])
   const load = { path, threads: 0, slots: 1, contextLength: 2048, kvType: "f16", batchTokens: 256 } as const
   const measured = await Effect.runPromise(decode.pipe(Effect.provide(layerInProcess({ load }))))
-  const ratio = (kind: keyof Decoded) => median(measured.map((round) => round[kind] / round.free))
-  console.log(`\nDecode of ${basename(path)}, medians of ${rounds} rounds, ratios within a round:\n`)
-  table(["output", "tokens/s", "to free text"])
-  const rate = (kind: keyof Decoded) => median(measured.map((round) => round[kind])).toFixed(1)
-  row(["free text", rate("free"), "1"])
-  row(["text of a JSON string, nothing forced", rate("text"), ratio("text").toFixed(3)])
-  row(["numbers, nothing forced", rate("numbers"), ratio("numbers").toFixed(3)])
-  row(["rigid schema, jump-ahead", rate("rigid"), ratio("rigid").toFixed(2)])
+  const rate = (kind: keyof typeof measured) => median(measured[kind].map((one) => one.rate)).toFixed(1)
+  const ratio = (kind: keyof typeof measured) => median(measured[kind].map((one) => one.ratio))
+  const spread = (kind: keyof typeof measured) => {
+    const ratios = measured[kind].map((one) => one.ratio)
+    return `${quantile(ratios, 0.25).toFixed(3)} to ${quantile(ratios, 0.75).toFixed(3)}`
+  }
+  console.log(`\nDecode of ${basename(path)}, medians of ${rounds} rounds, ratios to the free text before and after within a round:\n`)
+  table(["output", "tokens/s", "to free text", "quartiles"])
+  row(["free text", rate("free"), "1", ""])
+  row(["text of a JSON string, nothing forced", rate("text"), ratio("text").toFixed(3), spread("text")])
+  row(["numbers, nothing forced", rate("numbers"), ratio("numbers").toFixed(3), spread("numbers")])
+  row(["rigid schema, jump-ahead", rate("rigid"), ratio("rigid").toFixed(2), spread("rigid")])
   return { constrained: Math.min(ratio("text"), ratio("numbers")), rigid: ratio("rigid") }
 }
 

@@ -3,13 +3,12 @@ import { join } from "node:path"
 import type { Tool } from "../../src/domain/Tool.ts"
 import { projectRoot } from "../../src/engine/EnginePaths.ts"
 
-/** A JSON Schema, and whether xgrammar compiles it in tolerable time. */
+/** A JSON Schema. */
 export interface Subject {
   readonly name: string
   readonly schema: object
   /** What one tool of usual size has. */
   readonly typical: boolean
-  readonly peer: boolean
 }
 
 const object = (properties: Readonly<Record<string, object>>, required = Object.keys(properties)) => ({
@@ -18,6 +17,8 @@ const object = (properties: Readonly<Record<string, object>>, required = Object.
   required,
   additionalProperties: false
 })
+
+const list = (items: object) => ({ type: "array", items, minItems: 4 })
 
 const string = { type: "string" }
 const boolean = { type: "boolean" }
@@ -40,13 +41,11 @@ export const subjects = (tools: ReadonlyArray<Tool>): ReadonlyArray<Subject> => 
   {
     name: "weather tool",
     typical: true,
-    peer: true,
     schema: object({ city: string, unit: { enum: ["celsius", "fahrenheit"] }, days: integer }, ["city"])
   },
   {
     name: "edit tool",
     typical: true,
-    peer: true,
     schema: object({ file_path: string, old_string: string, new_string: string, replace_all: boolean }, [
       "file_path",
       "old_string",
@@ -56,7 +55,6 @@ export const subjects = (tools: ReadonlyArray<Tool>): ReadonlyArray<Subject> => 
   {
     name: "search tool",
     typical: true,
-    peer: true,
     schema: object({
       query: { type: "string", minLength: 2, maxLength: 60 },
       kinds: { type: "array", items: { enum: ["file", "folder", "symbol", "text"] }, minItems: 1 },
@@ -68,7 +66,6 @@ export const subjects = (tools: ReadonlyArray<Tool>): ReadonlyArray<Subject> => 
   {
     name: "invoice, nested records",
     typical: true,
-    peer: true,
     schema: object({
       number: { type: "string", pattern: "^[A-Z]{3}-[0-9]{6}$" },
       customer: object({ name: string, address: object({ street: string, city: string, country: { enum: ["DE", "FR", "US", "JP"] } }) }),
@@ -79,16 +76,34 @@ export const subjects = (tools: ReadonlyArray<Tool>): ReadonlyArray<Subject> => 
   {
     name: "tree, recursive",
     typical: true,
-    peer: true,
     schema: {
       $defs: { node: object({ value: integer, label: string, children: { type: "array", items: { $ref: "#/$defs/node" } } }) },
       $ref: "#/$defs/node"
     }
   },
   {
+    name: "lower-case letters, 1 to 200",
+    typical: false,
+    schema: list({ type: "string", pattern: "^[a-z]{1,200}$" })
+  },
+  {
+    name: "at most 50 words",
+    typical: false,
+    schema: list({ type: "string", pattern: "^(\\w+\\s){0,50}$" })
+  },
+  {
+    name: "pattern of words, 3 to 200 characters",
+    typical: false,
+    schema: list({ type: "string", pattern: "^\\w+([ -]\\w+)*$", minLength: 3, maxLength: 200 })
+  },
+  {
+    name: "texts of at most 200 characters",
+    typical: false,
+    schema: list({ type: "string", maxLength: 200 })
+  },
+  {
     name: `${tools.length} tools of Claude Code`,
     typical: false,
-    peer: false,
     schema: { anyOf: tools.map(({ name, parameters }) => object({ name: { const: name }, arguments: Object(parameters) })) }
   }
 ]

@@ -1,94 +1,82 @@
-import type * as XGrammar from "@mlc-ai/web-xgrammar"
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs"
-import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { projectRoot } from "../../src/engine/EnginePaths.ts"
+import { Worker } from "node:worker_threads"
 import type { Vocabulary } from "../../src/models/ModelMetadata.ts"
 
-/** Costs of one grammar in microseconds. */
+/** Costs of one grammar, in microseconds of its thread's work. */
 export interface PeerMeasured {
   readonly compile: ReadonlyArray<number>
   /** Masks along the outputs: each state met for the first time, and once more. */
   readonly first: ReadonlyArray<number>
   readonly again: ReadonlyArray<number>
-  readonly accept: ReadonlyArray<number>
   /** Outputs that it does not take to their end. */
   readonly refused: number
 }
 
-export interface Peer {
-  readonly milliseconds: number
-  readonly measure: (schema: object, outputs: ReadonlyArray<ReadonlyArray<number>>) => Promise<PeerMeasured>
+export interface PeerSubject {
+  readonly schema: string
+  readonly outputs: ReadonlyArray<ReadonlyArray<number>>
 }
 
-/** The package is a UMD file that says it is an ES module: only a copy with another name loads. */
-const load = (): typeof XGrammar => {
-  const folder = mkdtempSync(join(tmpdir(), "mashbox-xgrammar-"))
-  try {
-    const copy = join(folder, "xgrammar.cjs")
-    copyFileSync(join(projectRoot, "node_modules/@mlc-ai/web-xgrammar/lib/index.js"), copy)
-    return createRequire(import.meta.url)(copy)
-  } finally {
-    rmSync(folder, { recursive: true })
+export type PeerVocabulary = Pick<Vocabulary, "tokens"> & { readonly eos: number }
+
+/** What the thread says: that it is ready, after so many milliseconds of work, and then one result for each subject. */
+export type PeerMessage =
+  | { readonly kind: "ready"; readonly milliseconds: number }
+  | { readonly kind: "measured"; readonly measured: PeerMeasured }
+
+/** Milliseconds of the clock for one subject. */
+const patience = 25_000
+
+/** `@mlc-ai/web-xgrammar` over this byte-level vocabulary, in a thread of its own that is ended where it takes too long. */
+export class XGrammar {
+  readonly #vocabulary: PeerVocabulary
+  #worker: Worker | undefined
+  #milliseconds = Number.NaN
+
+  constructor(vocabulary: PeerVocabulary) {
+    this.#vocabulary = vocabulary
+  }
+
+  /** Of work to make the vocabulary ready. */
+  get milliseconds(): number {
+    return this.#milliseconds
+  }
+
+  /** None where it is not done in time. */
+  async measure(schema: object, outputs: ReadonlyArray<ReadonlyArray<number>>): Promise<PeerMeasured | undefined> {
+    const worker = this.#worker ??= await this.#start()
+    const subject: PeerSubject = { schema: JSON.stringify(schema), outputs }
+    worker.postMessage(subject)
+    const message = await answer(worker, patience)
+    if (message?.kind === "measured") return message.measured
+    await this.close()
+    return undefined
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate()
+    this.#worker = undefined
+  }
+
+  async #start(): Promise<Worker> {
+    const worker = new Worker(new URL("./xgrammarWorker.ts", import.meta.url), { workerData: this.#vocabulary })
+    const message = await answer(worker, undefined)
+    if (message?.kind !== "ready") throw new Error("xgrammar does not start")
+    this.#milliseconds = message.milliseconds
+    return worker
   }
 }
 
-const compiles = 3
-/** Milliseconds of compiling after which it is not compiled again. */
-const patience = 1000
-
-const microseconds = () => performance.now() * 1000
-
-/** `@mlc-ai/web-xgrammar` over this byte-level vocabulary. */
-export const openXGrammar = async ({ eos, tokens }: Pick<Vocabulary, "tokens"> & { readonly eos: number }): Promise<Peer> => {
-  const { GrammarCompiler, GrammarMatcher, TokenizerInfo } = load()
-  await TokenizerInfo.createTokenizerInfo(["a", "b"], "raw", false, 2, 1)
-  const started = performance.now()
-  const info = await TokenizerInfo.createTokenizerInfo([...tokens], "byte_level", false, tokens.length, eos)
-  const milliseconds = performance.now() - started
-  const compiler = await GrammarCompiler.createGrammarCompiler(info, false)
-
-  const measure = async (schema: object, outputs: ReadonlyArray<ReadonlyArray<number>>): Promise<PeerMeasured> => {
-    const text = JSON.stringify(schema)
-    const compileOnce = async () => {
-      const before = microseconds()
-      const grammar = await compiler.compileJSONSchema(text, false, -1, [", ", ": "], true)
-      return { grammar, taken: microseconds() - before }
+const answer = (worker: Worker, limit: number | undefined): Promise<PeerMessage | undefined> =>
+  new Promise((resolve, reject) => {
+    const timer = limit === undefined ? undefined : setTimeout(() => settle(() => resolve(undefined)), limit)
+    const onMessage = (message: PeerMessage) => settle(() => resolve(message))
+    const onError = (error: Error) => settle(() => reject(error))
+    const settle = (done: () => void) => {
+      clearTimeout(timer)
+      worker.off("message", onMessage)
+      worker.off("error", onError)
+      done()
     }
-    let compiled = await compileOnce()
-    const compile = [compiled.taken]
-    while (compile.length < compiles && compiled.taken < patience * 1000) {
-      compiled.grammar.dispose()
-      compiled = await compileOnce()
-      compile.push(compiled.taken)
-    }
-    const accept: Array<number> = []
-    let refused = 0
-    const walk = async () => {
-      const masks: Array<number> = []
-      refused = 0
-      for (const output of outputs) {
-        const matcher = await GrammarMatcher.createGrammarMatcher(compiled.grammar)
-        for (const token of output) {
-          const before = microseconds()
-          await matcher.getNextTokenBitmask()
-          const between = microseconds()
-          masks.push(between - before)
-          if (!matcher.acceptToken(token)) {
-            refused++
-            break
-          }
-          accept.push(microseconds() - between)
-        }
-        matcher.dispose()
-      }
-      return masks
-    }
-    const first = await walk()
-    const again = await walk()
-    compiled.grammar.dispose()
-    return { compile, first, again, accept, refused }
-  }
-  return { milliseconds, measure }
-}
+    worker.on("message", onMessage)
+    worker.on("error", onError)
+  })
