@@ -45,7 +45,7 @@ export class XGrammar {
   async measure(schema: object, outputs: ReadonlyArray<ReadonlyArray<number>>): Promise<PeerMeasured | undefined> {
     const worker = this.#worker ??= await this.#start()
     const subject: PeerSubject = { schema: JSON.stringify(schema), outputs }
-    worker.postMessage(subject)
+    worker.postMessage(subject, [])
     const message = await answer(worker, patience)
     if (message?.kind === "measured") return message.measured
     await this.close()

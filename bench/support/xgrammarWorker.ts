@@ -26,7 +26,7 @@ const load = (): typeof XGrammar => {
 
 const { GrammarCompiler, GrammarMatcher, TokenizerInfo } = load()
 const { eos, tokens }: PeerVocabulary = workerData
-const send = (message: PeerMessage) => parentPort?.postMessage(message)
+const send = (message: PeerMessage) => parentPort?.postMessage(message, [])
 
 await TokenizerInfo.createTokenizerInfo(["a", "b"], "raw", false, 2, 1)
 const started = cpuTime()
