@@ -21,7 +21,8 @@ export interface JsonSchemaOptions {
 
 /**
  * A JSON Schema (2020-12, with the spellings of draft 4 to 7 and OpenAPI's `nullable`) as a grammar of JSON texts in one canonical spelling. Each
- * keyword is enforced exactly, or the error names it. Keywords that no draft knows are annotations, as the specification says.
+ * keyword is enforced exactly, or the error names it. Keywords that no draft knows are annotations, as the specification says. Names of properties that
+ * the schema does not list may repeat in an object, as JSON allows; each value then satisfies the schema.
  */
 export const compile = (schema: unknown, options: JsonSchemaOptions = {}): Result.Result<Ir.Grammar, GrammarError> =>
   attempt(() => {

@@ -258,13 +258,19 @@ export class SchemaGrammar {
     return this.#layout.enclosed("{", this.#properties(own, comma, property), "}")
   }
 
-  /** The properties of an object with a separator between two; `property` writes one whose name is in a language. */
+  /**
+   * The properties of an object with a separator between two; `property` writes one whose name is in a language. A property that the schema names
+   * comes at most once, and no other may have its name, in whatever spelling. Names that are in the language of others only may come again, since
+   * an automaton cannot remember them; every value that comes under one of them satisfies the same schemas, so that it does not matter which a reader
+   * takes.
+   */
   #properties(own: ObjectCase, separator: Ir.Node, property: (names: Regular.Regular, goal: Goal) => Ir.Node): Ir.Node {
     const names = new Set([...own.layers.flatMap(({ properties }) => [...properties.keys()]), ...own.required])
     const allowed = own.names.length === 0 ? undefined : goalOf(own.names)
     const items: Array<Ir.PermutationItem> = []
     for (const name of names) {
       this.#budget.step()
+      if (!name.isWellFormed()) fail("Unsupported", own.place, ["properties", name], "a name with half a surrogate pair cannot be written")
       const goal = propertyGoal(own, name)
       const value = allowed !== undefined && !this.#cases.accepts(allowed, name) ? nothing : this.#node(goal)
       const required = own.required.has(name)
