@@ -172,7 +172,11 @@ export const ChatCompletionRequest = Schema.Struct({
   ),
   ...inertFields,
   logprobs: Schema.optionalKey(
-    Schema.Boolean.annotate({ description: "Give the log probabilities of the answer's tokens.", default: false })
+    Schema.Boolean.annotate({
+      description:
+        "Give the log probabilities of the answer's tokens. Where tools or a format hold the output, they are those among the tokens that may come, and every token is drawn.",
+      default: false
+    })
   ),
   top_logprobs: Schema.optionalKey(
     topLogprobs.annotate({ description: "With logprobs: how many of the likeliest tokens to give in place of each.", default: 0 })

@@ -6,6 +6,15 @@ const structure = Schema.Struct({
   end: Schema.String
 })
 
+const structuralTag = {
+  structures: Schema.Array(structure).annotate({ description: "structural_tag: what may stand between free text." }),
+  triggers: Schema.Array(Schema.String).annotate({
+    description: "structural_tag: texts that begin a structure; nothing else is constrained."
+  })
+}
+
+export const StructuralTag = Schema.Struct(structuralTag)
+
 /** What OpenAI, vLLM and llama-server put in `response_format`. */
 export const ResponseFormat = Schema.Struct({
   type: Schema.String,
@@ -20,10 +29,8 @@ export const ResponseFormat = Schema.Struct({
     })
   ),
   schema: Schema.optionalKey(Schema.Unknown).annotateKey({ description: "The JSON Schema, where llama-server has it." }),
-  structures: Schema.optionalKey(Schema.Array(structure).annotate({ description: "structural_tag: what may stand between free text." })),
-  triggers: Schema.optionalKey(
-    Schema.Array(Schema.String).annotate({ description: "structural_tag: texts that begin a structure; nothing else is constrained." })
-  )
+  structures: Schema.optionalKey(structuralTag.structures),
+  triggers: Schema.optionalKey(structuralTag.triggers)
 })
 export type ResponseFormat = typeof ResponseFormat.Type
 
@@ -59,8 +66,10 @@ export const formatFields = {
       regex: Schema.optionalKey(Schema.NullOr(Schema.String)),
       choice: Schema.optionalKey(Schema.NullOr(choices)),
       grammar: Schema.optionalKey(Schema.NullOr(Schema.String)),
-      structural_tag: Schema.optionalKey(Schema.Unknown).annotateKey({ description: "Not supported: 400. response_format takes one." })
-    }).annotate({ description: "The same under vLLM's newer name; one of json, json_object, regex, choice and grammar." })
+      structural_tag: Schema.optionalKey(Schema.Unknown).annotateKey({
+        description: "structures and triggers, as an object or its JSON text; one with a format gets 400 naming it."
+      })
+    }).annotate({ description: "The same under vLLM's newer name; one of json, json_object, regex, choice, grammar and structural_tag." })
   ),
   grammar: Schema.optionalKey(
     Schema.String.annotate({ description: "The output is in the language of this GBNF grammar (llama-server's name)." })

@@ -6,6 +6,7 @@ import { EngineError, ModelError } from "../domain/Errors.ts"
 import { ServedModel } from "../domain/ServedModel.ts"
 import { Engine } from "../engine/Engine.ts"
 import { projectRoot } from "../engine/EnginePaths.ts"
+import { Generation } from "../generation/Generation.ts"
 import * as Mashbox from "../Mashbox.ts"
 import * as Settings from "../Settings.ts"
 import * as JsonLogger from "../telemetry/JsonLogger.ts"
@@ -121,6 +122,7 @@ const serve = Effect.fnUntraced(function*(settings: Settings.SettingsValue) {
     const model = yield* Effect.raceFirst(engine.ready, showLoading)
     const { id } = yield* ServedModel
     yield* Console.error(readyLine(urlOf(yield* HttpServer.HttpServer, settings.host), id, model))
+    yield* Effect.forkChild((yield* Generation).warmUp)
     return yield* untilFailed(engine)
   })
   return yield* served.pipe(

@@ -1,10 +1,13 @@
-import { Result } from "effect"
-import type { FormatFields, ResponseFormat } from "../../schema/openai/FormatFields.ts"
+import { Result, Schema } from "effect"
+import { type FormatFields, type ResponseFormat, StructuralTag } from "../../schema/openai/FormatFields.ts"
 import { InvalidRequest, UnsupportedFeature } from "../domain/Errors.ts"
 import type { OutputFormat } from "../domain/OutputFormat.ts"
+import { isRecord } from "./WireRequest.ts"
 
 type Refusal = InvalidRequest | UnsupportedFeature
 type Decoded = Result.Result<OutputFormat | undefined, Refusal>
+
+const isStructuralTag = Schema.is(StructuralTag)
 
 const invalid = (field: string, message: string) => Result.fail(new InvalidRequest({ message: `${field}: ${message}`, field }))
 
@@ -16,6 +19,25 @@ const schemaFormat = (schema: unknown, field: string): Decoded => {
   } catch {
     return invalid(field, "Expected a JSON Schema, or its JSON text")
   }
+}
+
+/** vLLM's `structural_tag`: the JSON text of what `response_format` has beside its type, or that itself. */
+const structuralTag = (value: unknown, field: string): Decoded => {
+  let tag = value
+  if (typeof value === "string") {
+    try {
+      tag = JSON.parse(value)
+    } catch {
+      return invalid(field, "Expected the JSON text of a structural tag")
+    }
+  }
+  if (isRecord(tag) && tag["format"] !== undefined) {
+    const place = `${field}.format`
+    return Result.fail(
+      new UnsupportedFeature({ message: `${place}: not supported by this version; structures and triggers are`, field: place })
+    )
+  }
+  return isStructuralTag(tag) ? tagsFormat(tag, field) : invalid(field, "Expected structures and triggers")
 }
 
 /** GBNF defines its rules with `::=`, which Lark does not know. */
@@ -98,12 +120,7 @@ export const outputFormat = (body: FormatFields & { readonly response_format?: R
       }
       if (typeof outputs.grammar === "string") add(grammarFormat(outputs.grammar, `${field}.grammar`))
       if (outputs.structural_tag !== undefined && outputs.structural_tag !== null) {
-        return yield* Result.fail(
-          new UnsupportedFeature({
-            message: `${field}.structural_tag: not supported by this version; response_format takes one`,
-            field: `${field}.structural_tag`
-          })
-        )
+        add(yield* structuralTag(outputs.structural_tag, `${field}.structural_tag`))
       }
     }
     const [first, second] = asked

@@ -8,8 +8,9 @@ import { GrammarError } from "../grammar/GrammarError.ts"
 import type { GrammarThread } from "../grammar/GrammarThread.ts"
 import { encodeGrammar } from "../grammar/IrEncoder.ts"
 import { type CallGrammarOptions, compileCalls } from "../grammar/tools/CallGrammar.ts"
+import { warmUpTools } from "../grammar/WarmUp.ts"
 import { Scale, type Weight } from "../grammar/Weight.ts"
-import { type ReasoningFormat, type ReasoningState, usualReasoning } from "../prompt/Reasoning.ts"
+import { noReasoning, type ReasoningFormat, type ReasoningState, usualReasoning } from "../prompt/Reasoning.ts"
 import type { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import type { DetectedSyntax } from "./tools/detectSyntax.ts"
 
@@ -49,6 +50,12 @@ export const specialTokens = (
     const id = tokenId(text)
     return id === undefined ? [] : [[text, id]]
   }))
+
+/** Lets everything else that the event loop has to do go first. */
+const nextTurn: Effect.Effect<void> = Effect.callback((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
 
 /** Grammars of the latest requests; agents send the same tools every turn. */
 const mostKept = 32
@@ -131,6 +138,20 @@ export class CallEnforcement {
       this.keep(key, compiled.success)
       return compiled.success
     }.bind(this)
+  )
+
+  /**
+   * Compiles what tools often have, a piece at a time: the first request with tools then finds code that has run before. Nothing is kept.
+   */
+  readonly warmUp: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.forEach(warmUpTools, (tools) =>
+      Effect.andThen(
+        Effect.sync(() => {
+          const options = this.options({ tools, choice: undefined, parallel: true, reasoning: noReasoning }, tools)
+          return Result.map(compileCalls(options), encodeGrammar)
+        }),
+        nextTurn
+      ), { discard: true })
   )
 
   private compile(

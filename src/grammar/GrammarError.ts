@@ -1,17 +1,20 @@
-import { Result, Schema } from "effect"
+import { Data, Result } from "effect"
 
-/** A schema, pattern or grammar text that cannot be enforced. `message` is one line for a person and begins with `path` or the position. */
-export class GrammarError extends Schema.TaggedError<GrammarError>()("GrammarError", {
-  reason: Schema.Literals(["Invalid", "Unsupported", "Unsatisfiable", "TooLarge"]),
-  message: Schema.String,
+export type Reason = "Invalid" | "Unsupported" | "Unsatisfiable" | "TooLarge"
+
+/**
+ * A schema, pattern or grammar text that cannot be enforced. `message` is one line for a person and begins with `path` or the position. Made without
+ * a schema of its own: the thread that compiles grammars would load all of `Schema` for it.
+ */
+export class GrammarError extends Data.TaggedError("GrammarError")<{
+  readonly reason: Reason
+  readonly message: string
   /** Where in the JSON value, dotted: "properties.age.minimum"; "" is the whole value. */
-  path: Schema.String,
+  readonly path: string
   /** In a grammar's or pattern's text, both from 1. */
-  line: Schema.optionalKey(Schema.Int),
-  column: Schema.optionalKey(Schema.Int)
-}) {}
-
-export type Reason = GrammarError["reason"]
+  readonly line?: number
+  readonly column?: number
+}> {}
 
 /** What `compile` throws of this folder's own errors becomes a value; anything else is a defect and passes. */
 export const attempt = <A>(compile: () => A): Result.Result<A, GrammarError> => {

@@ -4,6 +4,8 @@ import { outputFormat, responseFormat } from "../../../src/dialect/OutputFormats
 
 const schema = { type: "integer" }
 
+const tag = { type: "structural_tag", structures: [{ begin: "<a>", end: "</a>", schema }], triggers: ["<a"] }
+
 describe("what an answer has to be", () => {
   const asked: ReadonlyArray<readonly [Parameters<typeof outputFormat>[0], object | undefined]> = [
     [{}, undefined],
@@ -36,6 +38,14 @@ describe("what an answer has to be", () => {
     [{ structured_outputs: { json_object: true, regex: null } }, { _tag: "JsonObject", field: "structured_outputs.json_object" }],
     [{ structured_outputs: { regex: "a" } }, { _tag: "Regex", pattern: "a", field: "structured_outputs.regex" }],
     [{ structured_outputs: { choice: ["a"] } }, { _tag: "Choice", choices: ["a"], field: "structured_outputs.choice" }],
+    ...[tag, JSON.stringify(tag)].map((structural_tag) =>
+      [{ structured_outputs: { structural_tag } }, {
+        _tag: "Tags",
+        triggers: ["<a"],
+        tags: [{ begin: "<a>", end: "</a>", schema, field: "structured_outputs.structural_tag.structures.0.schema" }],
+        field: "structured_outputs.structural_tag"
+      }] as const
+    ),
     [{ structured_outputs: { grammar: "start: A" } }, {
       _tag: "Grammar",
       syntax: "lark",
@@ -54,6 +64,10 @@ describe("what an answer has to be", () => {
     [{ response_format: { type: "structural_tag", structures: [] } }, "response_format.triggers"],
     [{ guided_json: "{" }, "guided_json"],
     [{ structured_outputs: { structural_tag: {} } }, "structured_outputs.structural_tag"],
+    [{ structured_outputs: { structural_tag: "{" } }, "structured_outputs.structural_tag"],
+    [{ structured_outputs: { structural_tag: { ...tag, triggers: [5] } } }, "structured_outputs.structural_tag"],
+    [{ structured_outputs: { structural_tag: { format: { type: "any_text" } } } }, "structured_outputs.structural_tag.format"],
+    [{ structured_outputs: { structural_tag: tag, regex: "a" } }, "structured_outputs.structural_tag"],
     [{ guided_regex: "a", guided_choice: ["b"] }, "guided_choice"],
     [{ response_format: { type: "json_object" }, grammar: "root ::= \"a\"" }, "grammar"]
   ]

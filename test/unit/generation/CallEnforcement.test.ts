@@ -143,4 +143,14 @@ describe("what holds calls to their form", () => {
     if (Result.isSuccess(refused)) throw new Error("not refused")
     assert.deepInclude(refused.failure, { _tag: "InvalidRequest", field: "tool_choice", message: "tool_choice: the thread ended" })
   })
+
+  it.live("is warmed up with tools in every syntax, which changes no grammar and needs no thread", () =>
+    Effect.gen(function*() {
+      for (const { name } of syntaxes) {
+        const own = enforcement(name)
+        yield* own.warmUp
+        const choice = { required: true, field: "tool_choice" }
+        assert.deepStrictEqual(bytes(own, { choice }), bytes(enforcement(name), { choice }), name)
+      }
+    }))
 })

@@ -270,6 +270,22 @@ LF: /\\n/
     }
   })
 
+  it("take reasoning before an answer in a format, which it does not hold", () => {
+    const next = random(16)
+    const format = { _tag: "JsonSchema", schema: { type: "object", properties: { a: { const: 1 } }, required: ["a"] }, field: "f" } as const
+    for (const reasoning of [{ close: "</think>" }, { open: "<think>", close: "</think>" }]) {
+      const walk = new GrammarWalk(grammarOf(options("hermes", { tools: [], required: false, format, reasoning })), next)
+      let reasoned = 0
+      for (let round = 0; round < 30; round++) {
+        const text = walk.text()
+        const at = text.lastIndexOf("</think>")
+        if (at >= 0) reasoned++
+        assert.deepInclude(JSON.parse(at < 0 ? text : text.slice(at + "</think>".length)), { a: 1 }, text)
+      }
+      assert.isAbove(reasoned, 0)
+    }
+  })
+
   it("use the vocabulary's own tokens for marks", () => {
     const ids = new Map([["<tool_call>", 7], ["</tool_call>", 8]])
     const own = tools.filter(({ name }) => name !== "quote")
