@@ -12,7 +12,10 @@ export class GrammarWalk {
   readonly #root: string
   readonly #next: () => number
   readonly #costs = new Map<Node, number>()
-  readonly #dead = new Map<string, boolean>()
+  readonly #languages = new Map<Node, Regular.Regular>()
+  readonly #steps = new Map<Regular.Regular, Steps>()
+  /** One language for each key; of those that are empty, none. */
+  readonly #known = new Map<string, Regular.Regular | undefined>()
   #length = 0
 
   constructor(grammar: Grammar, next: () => number) {
@@ -110,7 +113,7 @@ export class GrammarWalk {
         return this.#walk(this.#rule(node.name))
       case "and":
       case "not":
-        return this.#regular(this.toRegular(node))
+        return this.#regular(this.#language(node))
       case "lexeme":
       case "content":
         return this.#walk(node.item)
@@ -163,20 +166,29 @@ export class GrammarWalk {
 
   /** A random character that leads on, with what may follow it. */
   #step(state: Regular.Regular): readonly [number, Regular.Regular] | undefined {
-    const points = [...Derivatives.representatives(state)]
+    let steps = this.#steps.get(state)
+    if (steps === undefined) this.#steps.set(state, steps = { points: [...Derivatives.representatives(state)], after: new Map() })
+    const points = [...steps.points]
     while (points.length > 0) {
       const [point = 0] = points.splice(this.#index(points.length), 1)
-      const next = Derivatives.derivative(state, point)
-      if (!Regular.isNever(next) && !this.#isDead(next)) return [point, next]
+      if (!steps.after.has(point)) steps.after.set(point, this.#unique(Derivatives.derivative(state, point)))
+      const next = steps.after.get(point)
+      if (next !== undefined) return [point, next]
     }
     return undefined
   }
 
-  #isDead(language: Regular.Regular): boolean {
+  #unique(language: Regular.Regular): Regular.Regular | undefined {
+    if (Regular.isNever(language)) return undefined
     const key = Derivatives.keyOf(language)
-    let dead = this.#dead.get(key)
-    if (dead === undefined) this.#dead.set(key, dead = Derivatives.isNever(language) === true)
-    return dead
+    if (!this.#known.has(key)) this.#known.set(key, Derivatives.isNever(language) === true ? undefined : language)
+    return this.#known.get(key)
+  }
+
+  #language(node: Node): Regular.Regular {
+    let language = this.#languages.get(node)
+    if (language === undefined) this.#languages.set(node, language = this.toRegular(node))
+    return language
   }
 
   #permutation({ items, max, min, ordered, separator }: Permutation): string {
@@ -235,6 +247,12 @@ export class GrammarWalk {
         throw new Error(`${node.kind} is not regular`)
     }
   }
+}
+
+/** What may follow a language's state: characters that stand for all, and the state after each that was tried. */
+interface Steps {
+  readonly points: ReadonlyArray<number>
+  readonly after: Map<number, Regular.Regular | undefined>
 }
 
 const pointsOf = (node: Extract<Node, { readonly kind: "class" }>): CodePoints.CodePoints => {

@@ -68,7 +68,7 @@ describe("the thread that compiles grammars", () => {
         return scripted()
       })
       assert.strictEqual(started, 0)
-      const all = yield* Effect.all(["a", "b", "c"].map((name) => thread.compile(name, name)), { concurrency: "unbounded" })
+      const all = yield* Effect.forEach(["a", "b", "c"], (name) => thread.compile(name, name), { concurrency: "unbounded" })
       assert.deepStrictEqual(all.map(text), ["a", "b", "c"])
       assert.strictEqual(started, 1)
     }))
@@ -76,7 +76,7 @@ describe("the thread that compiles grammars", () => {
   it.live("fails only the work it ends on", () =>
     Effect.gen(function*() {
       const thread = yield* GrammarThread.make(scripted)
-      const results = yield* Effect.all(["a", "end", "b", "throw", "c"].map((name) => Effect.result(thread.compile(name, "x"))), {
+      const results = yield* Effect.forEach(["a", "end", "b", "throw", "c"], (name) => Effect.result(thread.compile(name, "x")), {
         concurrency: "unbounded"
       })
       assert.deepStrictEqual(
@@ -129,7 +129,7 @@ describe("the thread that compiles grammars", () => {
         post(message, transfer)
       }
       const thread = yield* GrammarThread.make(() => worker)
-      const all = yield* Effect.all(["x", "same", "y", "same", "same"].map((name, at) => thread.compile(name, `${at % 2}`)), {
+      const all = yield* Effect.forEach(["x", "same", "y", "same", "same"], (name, at) => thread.compile(name, `${at % 2}`), {
         concurrency: "unbounded"
       })
       assert.deepStrictEqual(all.map(text), ["x", "same", "y", "same", "same"])

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SocketClient } from "../../support/SocketClient.ts"
-import { eventually, harness, tokensOf } from "./harness.ts"
+import { eventually, harness, leaving, tokensOf } from "./harness.ts"
 
 /** One for each place that a client's or the model's text can be in; none may be anywhere but in answers. */
 const canary = {
@@ -155,7 +155,7 @@ describe("what clients and the model say", () => {
           next = "hang"
           if (stream) {
             sent++
-            const controller = new AbortController()
+            const controller = leaving()
             const running = yield* Effect.promise(() => send(path, { ...body, stream }, {}, controller.signal))
             assert.strictEqual(running.status, 200)
             yield* Effect.promise(() => eventually(() => server.engine.running() === 1))

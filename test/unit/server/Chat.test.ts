@@ -6,7 +6,7 @@ import { ChatCompletion, type ChatCompletionChunk } from "../../../schema/openai
 import type { NativeSubmit } from "../../../src/engine/Native.ts"
 import type { ScriptedAnswer } from "../../../src/engine/ScriptedScheduler.ts"
 import { type ChatExpectation, checkChatStream } from "../../support/ChatStreamChecker.ts"
-import { answerOf, errorOf, events, eventually, harness, readUntil, textOf, tokensOf, user } from "./harness.ts"
+import { answerOf, errorOf, events, eventually, harness, leaving, queued, readUntil, textOf, tokensOf, user } from "./harness.ts"
 
 const says = (text: string) => ({ answer: () => ({ tokens: tokensOf(text) }) })
 
@@ -336,14 +336,12 @@ describe("the queue", () => {
         ...(textOf(request.tokens).includes("hold") ? { fault: { _tag: "Hang", afterTokens: 1 } } : {})
       })
       const server = yield* harness({ script: { answer: gate }, settings: { slots: 1 }, admission: { maxWaitingPerTenant: 1 } })
-      const hold = new AbortController()
+      const hold = leaving()
       release.push(() => hold.abort())
       const holder = server.post({ messages: user("hold") }, { signal: hold.signal }).catch(() => undefined)
       yield* Effect.promise(() => eventually(() => server.engine.requests.length === 1))
       const waits = server.post({ messages: user("waits") })
-      yield* Effect.promise(async () => {
-        while (await Effect.runPromise(server.admission.waiting) !== 1) await new Promise((resolve) => setImmediate(resolve))
-      })
+      yield* queued(server, 1)
       const refused = yield* Effect.promise(() => server.post({ messages: user("refused"), stream: true }))
       assert.strictEqual(refused.status, 429)
       assert.isAtLeast(Number(refused.headers.get("retry-after")), 1)

@@ -40,8 +40,8 @@ const refused: Readonly<Record<string, string>> = {
 }
 
 const Bounds = Schema.Struct({
-  max_completion_tokens: Schema.optionalKey(Schema.Number),
-  max_tokens: Schema.optionalKey(Schema.Number)
+  max_completion_tokens: Schema.optionalKey(Schema.Finite),
+  max_tokens: Schema.optionalKey(Schema.Finite)
 })
 
 const output = "I will run a command.\n<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"echo hi\"}}\n</tool_call>"
@@ -69,7 +69,7 @@ describe("requests that real clients sent", () => {
         }
         assert.strictEqual(response.status, 200)
         // Some allow fewer tokens than the scripted call has.
-        const { max_completion_tokens, max_tokens } = Schema.decodeUnknownSync(Bounds)(whole)
+        const { max_completion_tokens, max_tokens } = yield* Schema.decodeEffect(Bounds)(whole)
         const withTools = (request.body.tools ?? []).length > 0 && (max_completion_tokens ?? max_tokens ?? output.length) >= output.length
         if (request.body.stream === true) {
           const includeUsage = request.body.stream_options?.include_usage ?? false
@@ -95,7 +95,7 @@ const Recorded = Schema.fromJsonString(Schema.Struct({
 const grammarOf = (body: string): ReadonlyArray<string> => {
   const kinds = body.trim().split("\n\n").map((frame) => {
     if (frame === "data: [DONE]") return "done"
-    const { choices: [choice], usage } = Schema.decodeUnknownSync(Recorded)(frame.slice("data: ".length))
+    const { choices: [choice], usage } = Schema.decodeSync(Recorded)(frame.slice("data: ".length))
     if (choice === undefined) return usage === undefined ? "nothing" : "usage"
     if (choice.finish_reason !== null) return choice.finish_reason
     const [key] = Object.keys(choice.delta)

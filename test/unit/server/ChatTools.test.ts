@@ -3,7 +3,7 @@ import { Deferred, Effect } from "effect"
 import type { NativeSubmit } from "../../../src/engine/Native.ts"
 import type { ScriptedAnswer } from "../../../src/engine/ScriptedScheduler.ts"
 import { checkChatStream } from "../../support/ChatStreamChecker.ts"
-import { answerOf, errorOf, events, eventually, harness, textOf, tokensOf, user } from "./harness.ts"
+import { answerOf, errorOf, events, eventually, harness, leaving, textOf, tokensOf, user } from "./harness.ts"
 
 const call = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`
 
@@ -228,7 +228,7 @@ describe("several choices", () => {
       })
       const failed = yield* Effect.promise(() => server.post({ messages: user("fail"), n: 2, seed: 0 }))
       assert.strictEqual(failed.status, 500)
-      const leave = new AbortController()
+      const leave = leaving()
       const left = server.post({ messages: user("hi"), n: 3 }, { signal: leave.signal }).catch(() => undefined)
       yield* Effect.promise(() => eventually(() => server.engine.requests.length === 5))
       leave.abort()
@@ -282,7 +282,7 @@ describe("while nothing is said", () => {
         settings: { slots: 1 },
         limits: { headMs: 1, keepAliveMs: 5 }
       })
-      const stop = new AbortController()
+      const stop = leaving()
       const first = server.post({ messages: user("hold"), stream: true }, { signal: stop.signal }).catch(() => undefined)
       yield* Effect.promise(() => eventually(() => server.engine.requests.length === 1))
       const response = yield* Effect.promise(() => server.post({ messages: user("waits"), stream: true }, { signal: stop.signal }))

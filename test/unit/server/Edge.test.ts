@@ -8,7 +8,7 @@ import { EngineError } from "../../../src/domain/Errors.ts"
 import { Engine } from "../../../src/engine/Engine.ts"
 import { layerScripted } from "../../../src/engine/EngineScripted.ts"
 import { sessionOf, sessionTag } from "../../../src/server/RequestRecord.ts"
-import { errorOf, eventually, harness, tokensOf, user } from "./harness.ts"
+import { errorOf, eventually, harness, leaving, queued, tokensOf, user } from "./harness.ts"
 
 const script = { answer: () => ({ tokens: tokensOf("ok") }) }
 
@@ -115,7 +115,7 @@ describe("sessions", () => {
         },
         settings: { slots: 1 }
       })
-      const holder = new AbortController()
+      const holder = leaving()
       const send = (prompt: string, session: string, init: RequestInit = {}) =>
         server.post({ messages: user(prompt) }, { ...init, headers: { "x-session-id": session } }).then(
           (response) => response.text(),
@@ -125,7 +125,7 @@ describe("sessions", () => {
       yield* Effect.promise(() => eventually(() => server.engine.running() === 1))
       for (const [index, [prompt, session]] of ([["a1", "a"], ["a2", "a"], ["a3", "a"], ["b1", "b"]] as const).entries()) {
         answers.push(send(prompt, session))
-        yield* Effect.promise(() => eventually(() => Effect.runSync(server.admission.waiting) === index + 1))
+        yield* queued(server, index + 1)
       }
       holder.abort()
       yield* Effect.promise(() => Promise.all(answers))

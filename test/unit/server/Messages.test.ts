@@ -4,7 +4,7 @@ import { AnthropicError } from "../../../schema/anthropic/Error.ts"
 import { Message, TokenCount } from "../../../schema/anthropic/Message.ts"
 import { EngineError } from "../../../src/domain/Errors.ts"
 import { checkMessagesStream } from "../../support/MessagesStreamChecker.ts"
-import { eventually, type Harness, harness, type HarnessOptions, readUntil, textOf, tokensOf, user } from "./harness.ts"
+import { eventually, type Harness, harness, type HarnessOptions, leaving, readUntil, textOf, tokensOf, user } from "./harness.ts"
 
 const says = (text: string): HarnessOptions["script"] => ({ answer: () => ({ tokens: tokensOf(text) }) })
 
@@ -220,7 +220,7 @@ describe("POST /v1/messages", () => {
   it.live("frees the slot of a client that leaves", () =>
     Effect.gen(function*() {
       const server = yield* harness({ script: { answer: () => ({ tokens: endless() }) } })
-      const controller = new AbortController()
+      const controller = leaving()
       yield* Effect.promise(async () => {
         const response = await fetch(`${server.url}/v1/messages`, {
           method: "POST",

@@ -6,7 +6,7 @@ import { connect } from "node:net"
 import { AnthropicError } from "../../../schema/anthropic/Error.ts"
 import { openApi } from "../../../schema/Api.ts"
 import { ErrorBody } from "../../../schema/openai/Common.ts"
-import { eventually, harness, limits, tokensOf, user } from "./harness.ts"
+import { eventually, harness, leaving, limits, tokensOf, user } from "./harness.ts"
 
 const script = { answer: () => ({ tokens: tokensOf("ok") }) }
 
@@ -146,7 +146,7 @@ describe("refusals in the words of each dialect", () => {
     Effect.gen(function*() {
       const hang = { answer: () => ({ tokens: [], fault: { _tag: "Hang" as const, afterTokens: 0 } }) }
       const server = yield* harness({ script: hang, settings: { slots: 1 }, admission: { maxWaitingPerTenant: 0 } })
-      const running = new AbortController()
+      const running = leaving()
       const first = fetch(`${server.url}/v1/chat/completions`, { method: "POST", headers: json, body, signal: running.signal }).catch(
         () => {}
       )

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { InputItemList, InputTokens, ResponseDeleted, ResponseObject } from "../../../schema/openai/Responses.ts"
 import type { ScriptedAnswer } from "../../../src/engine/ScriptedScheduler.ts"
 import { checkResponsesStream } from "../../support/ResponsesStreamChecker.ts"
-import { errorOf, eventually, type Harness, harness, readUntil, textOf, tokensOf } from "./harness.ts"
+import { errorOf, eventually, type Harness, harness, leaving, readUntil, textOf, tokensOf } from "./harness.ts"
 
 const says = (text: string) => ({ answer: () => ({ tokens: tokensOf(text) }) })
 
@@ -428,7 +428,7 @@ describe("beside generation", () => {
           })
         }
       })
-      const abort = new AbortController()
+      const abort = leaving()
       const response = yield* post(server, { input: "hi", stream: true }, { signal: abort.signal })
       yield* Effect.promise(() => response.body!.getReader().read())
       abort.abort()

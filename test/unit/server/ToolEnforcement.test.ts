@@ -38,9 +38,8 @@ describe("calls", () => {
       const server = yield* harness({ script: says(call) })
       for (const [path, body] of forced) {
         for (const stream of [false, true]) {
-          const text = yield* Effect.promise(() =>
-            Effect.runPromise(post(server.url, path, { ...body, stream })).then((response) => response.text())
-          )
+          const response = yield* post(server.url, path, { ...body, stream })
+          const text = yield* Effect.promise(() => response.text())
           assert.include(text, "get_weather", `${path} ${text}`)
           const { grammar } = server.engine.requests.at(-1) ?? {}
           assert.strictEqual(Buffer.from(grammar ?? []).toString("latin1", 0, 4), "MBG1", JSON.stringify(body))

@@ -1,5 +1,6 @@
 import { Effect, Exit, Layer, Logger, Schema, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import { setImmediate } from "node:timers/promises"
 import { ChatCompletion } from "../../../schema/openai/Chat.ts"
 import { ErrorBody } from "../../../schema/openai/Common.ts"
 import { Auth } from "../../../src/auth/Auth.ts"
@@ -204,8 +205,17 @@ export const user = (content: string) => [{ role: "user", content }]
 
 /** Resolves when `condition` holds, checked between turns of the event loop. */
 export const eventually = async (condition: () => boolean): Promise<void> => {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+  while (!condition()) await setImmediate()
 }
+
+/** Waits until so many requests are in the queue. */
+export const queued = (server: Harness, count: number): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    while ((yield* server.admission.waiting) !== count) yield* Effect.promise(() => setImmediate())
+  })
+
+/** What a client's request gets as its `signal`, and leaves by. */
+export const leaving = (): AbortController => new AbortController()
 
 const readAnswer = Schema.decodeUnknownPromise(ChatCompletion)
 const readError = Schema.decodeUnknownPromise(ErrorBody)
