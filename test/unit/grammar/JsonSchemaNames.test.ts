@@ -20,7 +20,9 @@ const open: ReadonlyArray<Schema> = [
   },
   { type: "object", properties: { a: { type: "string" } }, minProperties: 1, maxProperties: 4, additionalProperties: { type: "integer" } },
   { allOf: [{ properties: { a: { type: "string" } } }, { type: "object", additionalProperties: { enum: ["x", "y"] } }] },
-  { type: "object", if: { required: ["a"] }, then: { required: ["b"] }, additionalProperties: { type: "integer" } }
+  JSON.parse(
+    "{\"type\":\"object\",\"if\":{\"required\":[\"a\"]},\"then\":{\"required\":[\"b\"]},\"additionalProperties\":{\"type\":\"integer\"}}"
+  )
 ]
 
 const ways: ReadonlyArray<JsonSchemaOptions> = [{ whitespace: "compact" }, { order: "free", whitespace: "compact" }]
