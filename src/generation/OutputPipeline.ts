@@ -49,6 +49,7 @@ export class OutputPipeline {
   private readonly splitter: ReasoningSplitter | undefined
   private readonly plain: boolean
   private readonly parser: ToolCallParser | undefined
+  private hold: CallHold | undefined
   private readonly spacing: CallSpacing | undefined
   private readonly stopStrings: ReadonlyArray<string>
   private stops: ReturnType<typeof StopStrings.make> | undefined
@@ -114,6 +115,7 @@ export class OutputPipeline {
     this.take(last)
     this.splitter?.end()
     this.parser?.end()
+    this.hold?.close()
     if (this.over) return
     this.releaseHeld()
     this.spacing?.end()
@@ -154,7 +156,8 @@ export class OutputPipeline {
         this.endedByCall ||= !parallel
       }
     }
-    return syntax.parser(patience === 0 ? sink : new CallHold(sink, patience), offered)
+    if (patience > 0) this.hold = new CallHold(sink, patience)
+    return syntax.parser(this.hold ?? sink, offered)
   }
 
   /** Text that was held back for a stop string that does not come: what follows is no text. */

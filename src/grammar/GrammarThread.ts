@@ -1,7 +1,7 @@
 import { Effect, type Scope } from "effect"
-import { basename, dirname, join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Overloaded } from "../domain/Errors.ts"
+import { programPath } from "../ProgramPath.ts"
 import { GrammarError, type Reason } from "./GrammarError.ts"
 
 /** Old-generation limit of the thread; a grammar that needs more ends the thread, not the process. */
@@ -125,18 +125,11 @@ export class GrammarThread {
 /** The thread for a model's special tokens. */
 export const startThread = (tokens: () => ReadonlyMap<string, number>): StartThread => () => {
   const workerData: GrammarThreadData = { tokens: tokens() }
-  return new Worker(entryPath(), {
+  return new Worker(programPath("grammar/grammarThreadEntry.ts", "grammars"), {
     workerData,
     name: "mashbox-grammars",
     execArgv: [],
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: heapMib }
   })
-}
-
-/** The thread's program: a source beside a source, `dist/grammars.js` for a bundle (whose shared code lies in `dist/chunks`). */
-const entryPath = (): string => {
-  const folder = dirname(import.meta.filename)
-  if (import.meta.filename.endsWith(".ts")) return join(folder, "grammarThreadEntry.ts")
-  return join(basename(folder) === "chunks" ? dirname(folder) : folder, "grammars.js")
 }

@@ -1,9 +1,9 @@
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
-import { basename, dirname, join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { TemplateError } from "../domain/Errors.ts"
 import { CurrentTenant } from "../domain/Tenant.ts"
 import type { Vocabulary } from "../models/ModelMetadata.ts"
+import { programPath } from "../ProgramPath.ts"
 import type { TemplateSource } from "./ChatRenderer.ts"
 import { type LongPrompt, threadData, type Work } from "./PromptThread.ts"
 import type { ReasoningState } from "./Reasoning.ts"
@@ -58,17 +58,10 @@ export class LongPrompts extends Context.Service<LongPrompts, {
 
 /** The thread for a model. */
 export const startThread = (vocabulary: Vocabulary, template: TemplateSource): StartThread => () =>
-  new Worker(entryPath(), {
+  new Worker(programPath("prompt/promptThreadEntry.ts", "prompts"), {
     workerData: threadData(vocabulary, template),
     name: "mashbox-prompts",
     execArgv: [],
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: heapMib }
   })
-
-/** The thread's program: a source beside a source, `dist/prompts.js` for a bundle (whose shared code lies in `dist/chunks`). */
-const entryPath = (): string => {
-  const folder = dirname(import.meta.filename)
-  if (import.meta.filename.endsWith(".ts")) return join(folder, "promptThreadEntry.ts")
-  return join(basename(folder) === "chunks" ? dirname(folder) : folder, "prompts.js")
-}

@@ -2,7 +2,7 @@ import type { Tool } from "../../domain/Tool.ts"
 import { type CallOutput, type CallReader, CallScanner, type ReaderMaker, type Verdict } from "./CallScanner.ts"
 import { isSpace } from "./JsonScanner.ts"
 import { MarkupArguments } from "./MarkupArguments.ts"
-import { isNamePart, isNameStart, Literal } from "./Text.ts"
+import { Literal, ToolName } from "./Text.ts"
 import type { ToolCallSyntax } from "./ToolCallParser.ts"
 
 const opener = "<tool_call>"
@@ -14,7 +14,7 @@ const valueEnd = "</arg_value>"
 
 const tags = { closer: valueEnd, followers: [keyTag, closer], lines: false }
 
-type Place = "before" | "name" | "next" | "key" | "keyEnd" | "valueTag" | "value"
+type Place = "name" | "next" | "key" | "keyEnd" | "valueTag" | "value"
 
 /** A name, pairs of keys and values, `</tool_call>`. */
 class PairsReader implements CallReader {
@@ -23,8 +23,8 @@ class PairsReader implements CallReader {
   readonly #next = new Literal(keyTag, closer)
   readonly #keyEnd = new Literal(keyEnd)
   readonly #valueTag = new Literal(valueTag)
-  #place: Place = "before"
-  #name = ""
+  readonly #name = new ToolName()
+  #place: Place = "name"
   #key = ""
   #arguments: MarkupArguments | undefined
 
@@ -35,20 +35,13 @@ class PairsReader implements CallReader {
 
   step(unit: string): Verdict {
     switch (this.#place) {
-      case "before":
-        if (isSpace(unit)) return "more"
-        if (!isNameStart(unit)) return "bad"
-        this.#name = unit
-        this.#place = "name"
-        return "more"
-      case "name":
-        if (isNamePart(unit)) {
-          this.#name += unit
-          return "more"
-        }
-        this.#arguments = new MarkupArguments(this.#output, this.#name, this.#tools, tags)
+      case "name": {
+        const read = this.#name.step(unit)
+        if (read !== "end") return read ? "more" : "bad"
+        this.#arguments = new MarkupArguments(this.#output, this.#name.text, this.#tools, tags)
         this.#place = "next"
         return this.step(unit)
+      }
       case "next": {
         if (this.#next.empty && isSpace(unit)) return "more"
         const read = this.#next.step(unit)

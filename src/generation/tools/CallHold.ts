@@ -16,6 +16,8 @@ export class CallHold implements ToolCallSink {
   readonly #held: Array<Held> = []
   /** Goes on as it comes, up to the end of the calls. */
   #passing = false
+  /** A call was given back, and what follows may be its end. */
+  #returned = false
 
   constructor(sink: ToolCallSink, patience: number) {
     this.#sink = sink
@@ -23,6 +25,7 @@ export class CallHold implements ToolCallSink {
   }
 
   text(text: string): void {
+    this.close()
     this.#sink.text(text)
   }
 
@@ -32,7 +35,9 @@ export class CallHold implements ToolCallSink {
 
   source(text: string): void {
     if (this.#source === undefined) {
-      if (!this.#passing) this.#opener = text
+      if (this.#passing) return
+      if (this.#returned && this.#opener !== "") this.#sink.text(this.#opener)
+      this.#opener = text
       return
     }
     this.#source += text
@@ -41,6 +46,7 @@ export class CallHold implements ToolCallSink {
 
   start(name: string, id?: string): void {
     if (this.#passing) return this.#sink.start(name, id)
+    this.#returned = false
     this.#source ??= this.#opener
     this.#held.push((sink) => sink.start(name, id))
   }
@@ -66,6 +72,14 @@ export class CallHold implements ToolCallSink {
     this.#passing = false
     if (stands) this.#release()
     else this.#giveBack()
+    this.#returned = false
+  }
+
+  /** What follows is no part of a call. */
+  close(): void {
+    if (this.#returned && this.#opener !== "") this.#sink.text(this.#opener)
+    this.#returned = false
+    this.#opener = ""
   }
 
   #pass(): void {
@@ -82,6 +96,9 @@ export class CallHold implements ToolCallSink {
     const source = this.#source
     this.#source = undefined
     this.#held.length = 0
-    if (source !== undefined) this.#sink.text(source)
+    if (source === undefined) return
+    this.#sink.text(source)
+    this.#opener = ""
+    this.#returned = true
   }
 }

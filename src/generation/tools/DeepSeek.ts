@@ -1,7 +1,7 @@
 import { type CallOutput, type CallReader, CallScanner, type Verdict } from "./CallScanner.ts"
 import { JsonObject } from "./JsonCall.ts"
 import { isSpace } from "./JsonScanner.ts"
-import { isNamePart, isNameStart, Literal } from "./Text.ts"
+import { isNamePart, isNameStart, Literal, ToolName } from "./Text.ts"
 import type { ToolCallSyntax } from "./ToolCallParser.ts"
 
 // U+FF5C and U+2581 stand where other models have a bar and an underscore.
@@ -24,6 +24,7 @@ class DeepSeekReader implements CallReader {
   readonly #closer = new Literal(callEnd)
   readonly #fence = new Literal("```")
   readonly #language = new Literal("json\n", "\n")
+  #head = new ToolName()
   #object: JsonObject
   #fenced = false
   #name = ""
@@ -44,16 +45,12 @@ class DeepSeekReader implements CallReader {
         if (read === callBegin) this.#beginCall()
         return read === false ? "bad" : "more"
       }
-      case "head":
-        if (this.#name === "" ? isSpace(unit) : isNamePart(unit)) {
-          if (this.#name !== "") this.#name += unit
-          return "more"
-        }
-        if (this.#name === "") {
-          this.#name = unit
-          return isNameStart(unit) ? "more" : "bad"
-        }
+      case "head": {
+        const read = this.#head.step(unit)
+        if (read !== "end") return read ? "more" : "bad"
+        this.#name = this.#head.text
         return this.#goOn("headEnd", unit)
+      }
       case "headEnd":
         return isSpace(unit) ? "more" : this.#goOn("separator", unit)
       case "separator":
@@ -89,7 +86,7 @@ class DeepSeekReader implements CallReader {
   #beginCall(): void {
     this.#object = new JsonObject(this.#output)
     this.#fenced = false
-    this.#name = ""
+    this.#head = new ToolName()
     this.#place = "head"
   }
 

@@ -1,23 +1,12 @@
 import { type CallOutput, type CallReader, CallScanner, type Verdict } from "./CallScanner.ts"
 import { isSpace } from "./JsonScanner.ts"
-import { isNamePart, isNameStart, jsonUnit, Literal } from "./Text.ts"
+import { jsonUnit, Literal, ToolName, wordJson } from "./Text.ts"
 import type { ToolCallSyntax } from "./ToolCallParser.ts"
 
 export const opener = "<|tool_call>"
 export const closer = "<tool_call|>"
 /** Stands on both sides of a string, which has no escapes. */
 export const quote = "<|\"|>"
-
-const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-
-const words: ReadonlyMap<string, string> = new Map([
-  ["true", "true"],
-  ["false", "false"],
-  ["null", "null"],
-  ["True", "true"],
-  ["False", "false"],
-  ["None", "null"]
-])
 
 type Place = "value" | "valueOrEnd" | "key" | "keyOrEnd" | "bareKey" | "colon" | "word" | "opening" | "string" | "next" | "over"
 
@@ -133,7 +122,7 @@ class GemmaObject {
   }
 
   #endWord(): boolean {
-    const json = words.get(this.#bare) ?? (number.test(this.#bare) ? this.#bare : undefined)
+    const json = wordJson(this.#bare)
     if (json === undefined) return false
     this.#argument(json)
     this.certain = true
@@ -166,8 +155,8 @@ class GemmaReader implements CallReader {
   readonly #object: GemmaObject
   readonly #call = new Literal("call:")
   readonly #closer = new Literal(closer)
+  readonly #name = new ToolName()
   #place: "before" | "name" | "gap" | "object" | "after" = "before"
-  #name = ""
 
   constructor(output: CallOutput) {
     this.#output = output
@@ -182,21 +171,19 @@ class GemmaReader implements CallReader {
         if (typeof read === "string") this.#place = "name"
         return read === false ? "bad" : "more"
       }
-      case "name":
-        if (this.#name === "" ? isNameStart(unit) : isNamePart(unit)) {
-          this.#name += unit
-          return "more"
-        }
-        if (this.#name === "") return isSpace(unit) ? "more" : "bad"
+      case "name": {
+        const read = this.#name.step(unit)
+        if (read !== "end") return read ? "more" : "bad"
         this.#place = "gap"
         return this.step(unit)
+      }
       case "gap":
         if (isSpace(unit)) return "more"
         this.#place = "object"
         return this.step(unit)
       case "object":
         if (!this.#object.step(unit)) return "bad"
-        if (!this.#output.open && this.#object.certain) this.#output.begin(this.#name)
+        if (!this.#output.open && this.#object.certain) this.#output.begin(this.#name.text)
         if (this.#object.done) {
           this.#output.finish(true)
           this.#place = "after"

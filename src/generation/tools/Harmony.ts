@@ -225,7 +225,10 @@ class HarmonyParser implements ToolCallParser {
     this.#open = false
     this.#kind = "between"
     this.#place = "body"
+    // What is none may become text.
+    this.#anyText ||= !whole
     this.#sink.end(whole)
+    this.#sink.settle?.(whole)
   }
 
   /** Hands a part of a body on. */

@@ -1,7 +1,7 @@
 import { type CallOutput, type CallReader, CallScanner, type ReaderMaker, type Verdict } from "./CallScanner.ts"
 import { JsonCall, JsonObject } from "./JsonCall.ts"
 import { isSpace } from "./JsonScanner.ts"
-import { isNamePart, isNameStart, Literal } from "./Text.ts"
+import { isNamePart, Literal, ToolName } from "./Text.ts"
 import type { ToolCallSyntax } from "./ToolCallParser.ts"
 
 export const opener = "[TOOL_CALLS]"
@@ -50,8 +50,8 @@ class ArgumentsReader implements CallReader {
   readonly #output: CallOutput
   readonly #object: JsonObject
   readonly #marker = new Literal(argumentsMarker, idMarker)
-  #place: "before" | "name" | "marker" | "id" | "gap" | "object" = "before"
-  #name = ""
+  readonly #name = new ToolName()
+  #place: "name" | "marker" | "id" | "gap" | "object" = "name"
   #id = ""
 
   constructor(output: CallOutput) {
@@ -61,19 +61,12 @@ class ArgumentsReader implements CallReader {
 
   step(unit: string): Verdict {
     switch (this.#place) {
-      case "before":
-        if (isSpace(unit)) return "more"
-        if (!isNameStart(unit)) return "bad"
-        this.#name = unit
-        this.#place = "name"
-        return "more"
-      case "name":
-        if (isNamePart(unit)) {
-          this.#name += unit
-          return "more"
-        }
+      case "name": {
+        const read = this.#name.step(unit)
+        if (read !== "end") return read ? "more" : "bad"
         this.#place = "marker"
         return this.step(unit)
+      }
       case "id":
         if (unit !== "[") {
           this.#id += unit
@@ -94,7 +87,7 @@ class ArgumentsReader implements CallReader {
         return this.step(unit)
       case "object":
         if (!this.#object.step(unit)) return "bad"
-        if (!this.#output.open && this.#object.certain) this.#output.begin(this.#name, this.#id === "" ? undefined : this.#id)
+        if (!this.#output.open && this.#object.certain) this.#output.begin(this.#name.text, this.#id === "" ? undefined : this.#id)
         if (!this.#object.done) return "more"
         this.#output.finish(true)
         return "done"

@@ -1,16 +1,5 @@
 import { isSpace } from "./JsonScanner.ts"
-import { jsonUnit } from "./Text.ts"
-
-const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-
-const words: ReadonlyMap<string, string> = new Map([
-  ["True", "true"],
-  ["False", "false"],
-  ["None", "null"],
-  ["true", "true"],
-  ["false", "false"],
-  ["null", "null"]
-])
+import { jsonUnit, wordJson } from "./Text.ts"
 
 const escapes: Readonly<Record<string, string>> = {
   "\n": "",
@@ -230,7 +219,7 @@ export class PythonArguments {
   }
 
   #endWord(): boolean {
-    const json = words.get(this.#bare) ?? (number.test(this.#bare) ? this.#bare : undefined)
+    const json = wordJson(this.#bare)
     if (json === undefined) return false
     this.#argument(json)
     this.certain = true

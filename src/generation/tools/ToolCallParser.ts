@@ -15,7 +15,7 @@ export interface ToolCallSink {
    * decides whether it is a call at all, and `settle` says so.
    */
   readonly end: (whole: boolean, tentative?: boolean) => void
-  /** Of syntaxes whose calls stand or fall together: whether those since the last time stand. */
+  /** Whether the calls since the last time stand, where they do so together; no markup that follows is a part of them. */
   readonly settle?: (stands: boolean) => void
   /** Of syntaxes that mark reasoning themselves. */
   readonly reasoning?: (text: string) => void

@@ -1,13 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI, { BadRequestError, NotFoundError } from "openai"
-import { type Harness, harness, type HarnessOptions, textOf, tokensOf } from "../../unit/server/harness.ts"
+import { type Harness, harness, type HarnessOptions, textOf } from "../../unit/server/harness.ts"
+import { model, says, weather } from "./scripted.ts"
 
 const clientOf = (server: Harness) => new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "unused", maxRetries: 0 })
-
-const says = (...texts: ReadonlyArray<string>): HarnessOptions => ({
-  script: { answer: (_request, index) => ({ tokens: tokensOf(texts[index] ?? "") }) }
-})
 
 /** The official client against a server that says one text after the other. */
 const using = (options: HarnessOptions, use: (client: OpenAI, server: Harness) => Promise<void>) =>
@@ -16,17 +13,7 @@ const using = (options: HarnessOptions, use: (client: OpenAI, server: Harness) =
     yield* Effect.promise(() => use(clientOf(server), server))
   })
 
-const model = "demo/model"
-
 const weatherCall = "I look.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"
-
-const weather = {
-  type: "function" as const,
-  name: "get_weather",
-  description: "Weather of a city",
-  strict: false,
-  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
-}
 
 describe("the official openai package", () => {
   it.live("responses.create", () =>

@@ -4,10 +4,7 @@ import OpenAI from "openai"
 import type { Response, ResponsesServerEvent } from "openai/resources/responses/responses"
 import { ResponsesWS } from "openai/resources/responses/ws"
 import { type Harness, harness, type HarnessOptions, textOf, tokensOf } from "../../unit/server/harness.ts"
-
-const says = (...texts: ReadonlyArray<string>): HarnessOptions => ({
-  script: { answer: (_request, index) => ({ tokens: tokensOf(texts[index] ?? "") }) }
-})
+import { model, says, weather } from "./scripted.ts"
 
 /** The official client's socket against a server that says one text after the other. */
 const using = (options: HarnessOptions, use: (socket: ResponsesWS, server: Harness) => Promise<void>) =>
@@ -23,8 +20,6 @@ const using = (options: HarnessOptions, use: (socket: ResponsesWS, server: Harne
     })
   })
 
-const model = "demo/model"
-
 /** Events up to the end of a response, by the client's own iterator. */
 const answer = async (socket: ResponsesWS, lane?: string): Promise<{ readonly response: Response; readonly text: string }> => {
   let text = ""
@@ -37,14 +32,6 @@ const answer = async (socket: ResponsesWS, lane?: string): Promise<{ readonly re
     if (message.type === "response.completed") return { response: message.response, text }
   }
   throw new Error("no more events")
-}
-
-const weather = {
-  type: "function" as const,
-  name: "get_weather",
-  description: "Weather of a city",
-  strict: false,
-  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
 }
 
 describe("the official openai package over WebSocket", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { compile } from "../../../src/grammar/Gbnf.ts"
-import { GrammarMatcher } from "../../support/GrammarMatcher.ts"
+import { type ErrorCase, itMatches, itRefuses, type LanguageCase } from "./frontEnd.ts"
 
 const json = String.raw`# a value, as llama.cpp's own grammar has it
 root   ::= object
@@ -24,7 +24,7 @@ string ::=
 number ::= ("-"? ([0-9] | [1-9] [0-9]{0,15})) ("." [0-9]+)? ([eE] [-+]? [0-9] [1-9]{0,15})? ws
 ws ::= | " " | "\n" [ \t]{0,20}`
 
-const cases: ReadonlyArray<readonly [name: string, text: string, accepted: ReadonlyArray<string>, refused: ReadonlyArray<string>]> = [
+const cases: ReadonlyArray<LanguageCase> = [
   ["JSON", json, ["{\"a\": [1, 2.5e1, \"x\\u00e9\"], \"b\": {}}", "{\n  \"a\":null}"], ["{\"a\" 1}", "[]", "{\"a\":\"\n\"}"]],
   [
     "arithmetic",
@@ -47,7 +47,7 @@ const cases: ReadonlyArray<readonly [name: string, text: string, accepted: Reado
   ["ranges and negation", "root ::= [^a-y0-9] [a\\-z]", ["za", "z-", "éz"], ["aa", "zb"]]
 ]
 
-const errors: ReadonlyArray<readonly [text: string, reason: string, line: number, column: number]> = [
+const errors: ReadonlyArray<ErrorCase> = [
   ["", "Invalid", 1, 1],
   ["value ::= \"a\"", "Invalid", 1, 1],
   ["root ::= \"a\n", "Invalid", 1, 10],
@@ -72,26 +72,12 @@ const errors: ReadonlyArray<readonly [text: string, reason: string, line: number
 ]
 
 describe("GBNF", () => {
-  for (const [name, text, accepted, refused] of cases) {
-    it(name, () => {
-      const matcher = new GrammarMatcher(Result.getOrThrow(compile(text)))
-      for (const one of accepted) assert.isTrue(matcher.matches(one), JSON.stringify(one))
-      for (const one of refused) assert.isFalse(matcher.matches(one), JSON.stringify(one))
-    })
-  }
+  itMatches(compile, cases)
 
   it("tokens by id", () => {
     const { rules } = Result.getOrThrow(compile("root ::= <[12]> \"a\""))
     assert.deepStrictEqual(rules[0]?.node, { kind: "sequence", items: [{ kind: "token", ids: [12] }, { kind: "text", value: "a" }] })
   })
 
-  for (const [text, reason, line, column] of errors) {
-    it(`${reason} at ${line}:${column}: ${JSON.stringify(text.slice(0, 50))}`, () => {
-      const result = compile(text)
-      if (Result.isSuccess(result)) return assert.fail("it compiled")
-      const { failure } = result
-      assert.deepStrictEqual([failure.reason, failure.line ?? 0, failure.column ?? 0], [reason, line, column], failure.message)
-      if (line > 0) assert.isTrue(failure.message.startsWith(`line ${line}, column ${column}: `), failure.message)
-    })
-  }
+  itRefuses(compile, errors)
 })

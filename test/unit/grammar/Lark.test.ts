@@ -1,8 +1,7 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { describe, it } from "@effect/vitest"
 import { compile } from "../../../src/grammar/Lark.ts"
 import { larkLibrary } from "../../../src/grammar/LarkLibrary.ts"
-import { GrammarMatcher } from "../../support/GrammarMatcher.ts"
+import { checkLanguage, type ErrorCase, itMatches, itRefuses, type LanguageCase } from "./frontEnd.ts"
 
 /** What Codex sends with its tool apply_patch. */
 const applyPatch = `start: begin_patch hunk+ end_patch
@@ -56,7 +55,7 @@ const calculator = `
 %ignore WS_INLINE
 `
 
-const cases: ReadonlyArray<readonly [name: string, text: string, accepted: ReadonlyArray<string>, refused: ReadonlyArray<string>]> = [
+const cases: ReadonlyArray<LanguageCase> = [
   ["apply_patch", applyPatch, [
     "*** Begin Patch\n*** Add File: a.txt\n+hi\n+\n*** End Patch",
     "*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@ def f():\n-a\n+b\n c\n*** End of File\n*** Delete File: c\n*** End Patch\n"
@@ -79,7 +78,7 @@ const cases: ReadonlyArray<readonly [name: string, text: string, accepted: Reado
   ["alternatives over lines", "start: (\n  \"a\"\n  | \"b\"\n) \"c\"\n  | \"d\"", ["ac", "bc", "d"], ["c"]]
 ]
 
-const errors: ReadonlyArray<readonly [text: string, reason: string, line: number, column: number]> = [
+const errors: ReadonlyArray<ErrorCase> = [
   ["", "Invalid", 1, 1],
   ["a: \"x\"", "Invalid", 1, 1],
   ["start: \"a", "Invalid", 1, 8],
@@ -109,13 +108,7 @@ const errors: ReadonlyArray<readonly [text: string, reason: string, line: number
 ]
 
 describe("Lark", () => {
-  for (const [name, text, accepted, refused] of cases) {
-    it(name, () => {
-      const matcher = new GrammarMatcher(Result.getOrThrow(compile(text)))
-      for (const one of accepted) assert.isTrue(matcher.matches(one), JSON.stringify(one))
-      for (const one of refused) assert.isFalse(matcher.matches(one), JSON.stringify(one))
-    })
-  }
+  itMatches(compile, cases)
 
   it("the common library", () => {
     const samples: Record<string, readonly [accepted: ReadonlyArray<string>, refused: ReadonlyArray<string>]> = {
@@ -133,19 +126,10 @@ describe("Lark", () => {
       CPP_COMMENT: [["// x"], ["/ x", "//\n"]]
     }
     for (const name of larkLibrary.keys()) {
-      const matcher = new GrammarMatcher(Result.getOrThrow(compile(`start: ${name}\n%import common.${name}`)))
       const [accepted, refused] = samples[name] ?? [[], []]
-      for (const one of accepted) assert.isTrue(matcher.matches(one), `${name} ${JSON.stringify(one)}`)
-      for (const one of refused) assert.isFalse(matcher.matches(one), `${name} ${JSON.stringify(one)}`)
+      checkLanguage(compile, `start: ${name}\n%import common.${name}`, accepted, refused)
     }
   })
 
-  for (const [text, reason, line, column] of errors) {
-    it(`${reason} at ${line}:${column}: ${JSON.stringify(text.slice(0, 50))}`, () => {
-      const result = compile(text)
-      if (Result.isSuccess(result)) return assert.fail("it compiled")
-      const { failure } = result
-      assert.deepStrictEqual([failure.reason, failure.line ?? 0, failure.column ?? 0], [reason, line, column], failure.message)
-    })
-  }
+  itRefuses(compile, errors)
 })

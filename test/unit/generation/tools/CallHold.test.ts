@@ -14,15 +14,13 @@ const syntaxOf = (name: string) => {
 /** What is handed on after each piece, and at the end. */
 const handed = (name: string, patience: number, pieces: ReadonlyArray<string>) => {
   let events = ""
-  const parser = syntaxOf(name).parser(
-    new CallHold({
-      text: (text) => events += `text(${text})`,
-      start: (own, id) => events += `start(${own}${id === undefined ? "" : ` ${id}`})`,
-      argument: (text) => events += `argument(${text})`,
-      end: (whole) => events += `end(${whole})`
-    }, patience),
-    tools
-  )
+  const hold = new CallHold({
+    text: (text) => events += `text(${text})`,
+    start: (own, id) => events += `start(${own}${id === undefined ? "" : ` ${id}`})`,
+    argument: (text) => events += `argument(${text})`,
+    end: (whole) => events += `end(${whole})`
+  }, patience)
+  const parser = syntaxOf(name).parser(hold, tools)
   const steps = pieces.map((piece) => {
     parser.push(piece)
     const step = events
@@ -30,6 +28,7 @@ const handed = (name: string, patience: number, pieces: ReadonlyArray<string>) =
     return step
   })
   parser.end()
+  hold.close()
   return [...steps, events]
 }
 
@@ -50,12 +49,23 @@ describe("calls that no grammar promises", () => {
 
   it("are text where they go wrong or break off before", () => {
     const broken = "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": oops</tool_call>"
-    assert.deepStrictEqual(handed("hermes", 100, [`x${broken}`, " y"]), [
-      `text(x)text(${broken.slice(0, -"</tool_call>".length)})`,
-      "text( y)",
-      ""
-    ])
-    assert.deepStrictEqual(piped([`x ${broken} y`], { syntax: syntaxOf("hermes"), patience: 100 }).calls, [])
+    const call = "<tool_call>{\"name\": \"f\"}</tool_call>"
+    const late = "<tool_call>{\"name\": \"f\", \"arguments\": {}\n</tool_call>"
+    const options = { syntax: syntaxOf("hermes"), patience: 100 }
+    for (const raw of [`x ${broken} y`, `x ${late}`, late + broken, `${broken}\n${late}`]) {
+      for (const pieces of [[raw], [...raw]]) {
+        assert.deepStrictEqual(piped(pieces, options), { text: raw, reasoning: "", calls: [] })
+        assert.deepStrictEqual(piped([...pieces, call], options), { text: raw, reasoning: "", calls: [{ name: "f", text: "{}" }] })
+      }
+    }
+    // Markup of messages is none of calls.
+    const message = "<|channel|>commentary to=f<|message|>{\"a\": oops"
+    const text = `${message}<|call|><|start|>assistant<|channel|>final<|message|>x`
+    assert.deepStrictEqual(piped([text], { ...options, syntax: syntaxOf("harmony"), tools }), {
+      text: `${message}\nx`,
+      reasoning: "",
+      calls: []
+    })
   })
 
   it("stand or fall together in a list", () => {

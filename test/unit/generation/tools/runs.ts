@@ -144,6 +144,7 @@ export const settled = (pieces: ReadonlyArray<string>, options: RunOptions): Set
   for (const piece of pieces) (splitter ?? parser).push(piece)
   splitter?.end()
   parser.end()
+  hold.close()
   const spacing = new CallSpacing((own) => text += own, options.format?.turnEndsInBreak)
   for (const part of parts) {
     if (part === undefined) spacing.call()
