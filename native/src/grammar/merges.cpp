@@ -23,18 +23,17 @@ constexpr int32_t Gone = -1;
 
 } // namespace
 
-Merges::Merges(const TokenMerges& source, std::span<const TokenText> tokens) {
+Merges::Merges(const TokenMerges& source, std::span<const TokenText> tokens) : joined_(source.merges.size()) {
   const auto textOf = [&](int32_t token) -> std::string_view {
     return token >= 0 && static_cast<size_t>(token) < tokens.size() ? std::string_view(tokens[static_cast<size_t>(token)].bytes) : std::string_view();
   };
   for (const int32_t token : source.symbols)
     if (const auto text = textOf(token); !text.empty() && text.size() <= LongestCharacter) symbols_.try_emplace(std::string(text), token);
-  joined_.reserve(source.merges.size());
   for (uint32_t rank = 0; rank < source.merges.size(); ++rank) {
     const auto& [left, right, token] = source.merges[rank];
     const auto first = textOf(left), second = textOf(right), both = textOf(token);
     if (first.empty() || second.empty() || both.size() != first.size() + second.size() || !both.starts_with(first) || !both.ends_with(second)) continue;
-    joined_.try_emplace(key(left, right), Joined{rank, token});
+    joined_.insert(key(left, right), {rank, token});
   }
 }
 
@@ -57,7 +56,7 @@ std::vector<int32_t> Merges::cut(std::string_view text) const {
   const auto look = [&](size_t place) {
     if (place == None || symbols[place].next == None) return;
     const int32_t left = symbols[place].token, right = symbols[symbols[place].next].token;
-    if (const auto joined = joined_.find(key(left, right)); joined != joined_.end()) queue.emplace(joined->second.rank, place, left, right);
+    if (const Joined* joined = joined_.find(key(left, right))) queue.emplace(joined->rank, place, left, right);
   };
   for (size_t place = 0; place < symbols.size(); ++place) look(place);
   while (!queue.empty()) {
@@ -65,7 +64,7 @@ std::vector<int32_t> Merges::cut(std::string_view text) const {
     queue.pop();
     Symbol& symbol = symbols[place];
     if (symbol.token != left || symbol.next == None || symbols[symbol.next].token != right) continue;
-    symbol.token = joined_.at(key(left, right)).token;
+    symbol.token = joined_.find(key(left, right))->token;
     symbols[symbol.next].token = Gone;
     symbol.next = symbols[symbol.next].next;
     if (symbol.next != None) symbols[symbol.next].previous = place;

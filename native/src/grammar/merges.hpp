@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/flat_map.hpp"
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -37,7 +39,7 @@ private:
   static uint64_t key(int32_t left, int32_t right) { return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right); }
 
   std::unordered_map<std::string, int32_t> symbols_;
-  std::unordered_map<uint64_t, Joined> joined_;
+  FlatMap<uint64_t, Joined> joined_;
 };
 
 } // namespace mashbox::grammar
