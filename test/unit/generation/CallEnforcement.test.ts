@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
+import { Overloaded } from "../../../src/domain/Errors.ts"
 import type { Tool } from "../../../src/domain/Tool.ts"
 import { CallEnforcement, type CallRequest } from "../../../src/generation/CallEnforcement.ts"
 import { syntaxes, syntaxNamed } from "../../../src/generation/tools/syntaxes.ts"
@@ -127,6 +128,21 @@ describe("what holds calls to their form", () => {
     // A tool of which nothing was promised is called with any arguments.
     bytes(own, { tools: [huge] })
     assert.notInclude(works.join(""), "xxx")
+  })
+
+  it("says so where too many wait for the thread, and asks again the next time", () => {
+    let asked = 0
+    const own = enforcement("hermes", () => {
+      asked++
+      return Effect.fail(new Overloaded({ scope: "tenant", waitingFor: "grammar", retryAfter: 2 }))
+    })
+    const heavy: Tool = { name: "h", parameters: { type: "object", properties: { a: { type: "string", pattern: "a+" } } } }
+    for (let turn = 0; turn < 2; turn++) {
+      const refused = Effect.runSync(Effect.result(own.grammar(request({ tools: [heavy] }))))
+      if (Result.isSuccess(refused)) throw new Error("not refused")
+      assert.deepInclude(refused.failure, { _tag: "Overloaded", waitingFor: "grammar" })
+    }
+    assert.strictEqual(asked, 2)
   })
 
   it("remembers too that output goes free, and refuses what the thread refuses, by its field", () => {

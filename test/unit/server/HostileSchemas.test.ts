@@ -115,4 +115,44 @@ describe("schemas made to hurt", () => {
       const next = yield* Effect.promise(() => answerOf(server.post({ messages })))
       assert.strictEqual(next.choices[0]?.message.content, "ok")
     }), 120_000)
+
+  it.live("are refused by the tool that was too much, where each of them could be enforced alone", () =>
+    Effect.gen(function*() {
+      const server = yield* harness({ script: { answer: () => ({ tokens: tokensOf("ok") }) }, limits: { bodyBytes: 32 * 1024 * 1024 } })
+      const schema = (at: number) => ({
+        type: "object",
+        properties: Object.fromEntries(
+          numbered(40, (key) => [`p${key}`, { type: "number", minimum: 1.2345678 * (at + 1) * (key + 1), maximum: 1e7 / 3 }])
+        )
+      })
+      const tools = <A>(made: (schema: unknown, name: string) => A) => numbered(300, (at) => made(schema(at), `f${at}`))
+      const dialects: ReadonlyArray<readonly [path: string, body: object, field: RegExp]> = [
+        ["/v1/chat/completions", {
+          messages,
+          tools: tools((parameters, name) => ({ type: "function", function: { name, strict: true, parameters } }))
+        }, /tools\.\d+\.function\.parameters: too large/],
+        [
+          "/v1/messages",
+          { max_tokens: 9, messages, tools: tools((input_schema, name) => ({ name, strict: true, input_schema })) },
+          /tools\.\d+\.input_schema: too large/
+        ],
+        [
+          "/v1/responses",
+          { input: "go", tools: tools((parameters, name) => ({ type: "function", name, strict: true, parameters })) },
+          /tools\.\d+\.parameters: too large/
+        ]
+      ]
+      for (const [path, body, field] of dialects) {
+        const response = yield* Effect.promise(() =>
+          fetch(server.url + path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })
+        )
+        const answer = yield* Effect.promise(() => response.text())
+        assert.strictEqual(response.status, 400, answer.slice(0, 300))
+        assert.match(answer, field)
+      }
+      const many = { messages, tools: numbered(10_000, (at) => ({ type: "function", function: { name: `f${at}`, strict: true } })) }
+      const response = yield* Effect.promise(() => server.post(many))
+      assert.strictEqual(response.status, 400)
+      assert.include(yield* Effect.promise(() => response.text()), "tools: more than 2048 tools cannot be enforced")
+    }), 120_000)
 })
