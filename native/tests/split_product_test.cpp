@@ -36,12 +36,13 @@ std::vector<float> randomValues(size_t n, Random& random, int spread) {
 }
 
 /// Rows of A · B (+ C), where B has its columns at a stride wider than they are.
-LineVector<float> product(const SplitKernels& split, const Shape& shape, std::span<const float> a, std::span<const float> b, size_t firstRow, size_t rows, float start) {
+LineVector<float> product(const SplitKernels& split, const Shape& shape, std::span<const float> a, std::span<const float> b, size_t firstRow, size_t rows, float start,
+                          std::span<const float> factors = {}) {
   const size_t stride = shape.columns + 16;
   LineVector<uint16_t> rowTiles(cpu::splitSize(rows, shape.inner)), columnTiles(cpu::splitSize(shape.columns, shape.inner));
   LineVector<float> c((rows + 15) / 16 * 16 * shape.columns, start);
   split.splitRows(a.data() + firstRow * shape.inner, shape.inner, rows, shape.inner, rowTiles.data());
-  split.splitColumns(b.data(), stride, shape.inner, shape.columns, columnTiles.data());
+  split.splitColumns(b.data(), stride, factors.empty() ? nullptr : factors.data(), shape.inner, shape.columns, columnTiles.data());
   split.multiply(rowTiles.data(), columnTiles.data(), rows, shape.inner, shape.columns, c.data(), shape.columns, start != 0);
   c.resize(rows * shape.columns);
   return c;
@@ -87,8 +88,10 @@ const Test model{"split products: the CPU's tiles equal their model bit for bit,
     for (int i = 0; i < (test::Sanitized ? 2 : 8); ++i) {
       const Shape shape = randomShape(random);
       const auto a = randomValues(shape.rows * shape.inner, random, spread), b = randomValues(shape.inner * (shape.columns + 16), random, spread);
+      const auto factors = randomValues(shape.inner, random, 2);
       for (const float start : {0.0f, -1.5f})
-        check(test::sameBits(product(*tiles, shape, a, b, 0, shape.rows, start), product(cpu::modelSplit, shape, a, b, 0, shape.rows, start)),
+        check(test::sameBits(product(*tiles, shape, a, b, 0, shape.rows, start, factors), product(cpu::modelSplit, shape, a, b, 0, shape.rows, start, factors)) &&
+                test::sameBits(product(*tiles, shape, a, b, 0, shape.rows, start), product(cpu::modelSplit, shape, a, b, 0, shape.rows, start)),
               shape.name() + " over " + std::to_string(spread) + " powers of two");
     }
   }

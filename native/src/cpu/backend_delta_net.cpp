@@ -70,8 +70,6 @@ Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batc
     out.splits_.resize(out.states_.count() * out.states_.layers().size() * out.mostHeads_);
   }
   const uint32_t length = std::max(most.keyLength, most.valueLength);
-  out.keyNorm_.resize(length);
-  out.queryNorm_.resize(length);
   out.zeros_.resize(length);
   out.scratch_.resize(pool.size());
   for (Scratch& scratch : out.scratch_) {
@@ -104,6 +102,11 @@ uint32_t DeltaNetMixer::keyHeadOf(uint32_t valueHead) const {
   return shape_.headMap == model::HeadMap::Tiled ? valueHead % shape_.keyHeads : valueHead / (shape_.valueHeads / shape_.keyHeads);
 }
 
+/// The `index`th value head of a key head.
+uint32_t DeltaNetMixer::valueHeadOf(uint32_t keyHead, uint32_t index) const {
+  return shape_.headMap == model::HeadMap::Tiled ? keyHead + index * shape_.keyHeads : keyHead * (shape_.valueHeads / shape_.keyHeads) + index;
+}
+
 float* DeltaNetMixer::pairs(uint32_t keyHead, size_t row) const { return pairs_.as<float>() + (size_t{keyHead} * batchRows_ + row) * 2 * shape_.keyLength; }
 float* DeltaNetMixer::dots(uint32_t keyHead, size_t row) const { return dots_.as<float>() + (size_t{keyHead} * batchRows_ + row) * 2 * ChunkTokens; }
 float* DeltaNetMixer::values(uint32_t valueHead, size_t row) const { return values_.as<float>() + (size_t{valueHead} * batchRows_ + row) * shape_.valueLength; }
@@ -126,27 +129,45 @@ void DeltaNetMixer::begin(std::span<const model::RowRange> ranges) {
 
 void DeltaNetMixer::run(const DeltaNetRows& rows) {
   shape_ = states_.layers()[rows.layer];
-  // rms(x) · w is x / √(Σx² + ε) where ε is divided by the length and w = 1/√length; the query carries the 1/√length of the result, too.
-  const auto length = static_cast<float>(shape_.keyLength);
-  std::fill(keyNorm_.begin(), keyNorm_.end(), 1 / std::sqrt(length));
-  std::fill(queryNorm_.begin(), queryNorm_.end(), 1 / length);
-  const size_t heads = shape_.keyHeads + shape_.valueHeads;
-  for (size_t wave = 0; wave < waveCount_; ++wave) {
-    const auto& pieces = waves_[wave];
-    pool_->parallelFor(pieces.size() * heads, 1, [&](size_t begin, size_t end, unsigned worker) {
-      for (size_t i = begin; i < end; ++i) {
-        const Piece& piece = pieces[i / heads];
-        const auto head = static_cast<uint32_t>(i % heads);
-        if (head < shape_.keyHeads)
-          keyHead(rows, piece, head, scratch_[worker]);
-        else
-          valueHead(rows, piece, head - shape_.keyHeads, scratch_[worker]);
+  for (size_t wave = 0; wave < waveCount_; ++wave)
+    if (waves_[wave].size() * shape_.keyHeads >= pool_->size())
+      runByKeyHeads(rows, waves_[wave]);
+    else
+      runByHeads(rows, waves_[wave]);
+}
+
+/// A key head with its value heads after the other, whose values then stay in a core's cache.
+void DeltaNetMixer::runByKeyHeads(const DeltaNetRows& rows, std::span<const Piece> pieces) {
+  const uint32_t group = shape_.valueHeads / shape_.keyHeads;
+  pool_->parallelFor(pieces.size() * shape_.keyHeads, 1, [&](size_t begin, size_t end, unsigned worker) {
+    for (size_t i = begin; i < end; ++i) {
+      const Piece& piece = pieces[i / shape_.keyHeads];
+      const auto head = static_cast<uint32_t>(i % shape_.keyHeads);
+      keyHead(rows, piece, head, scratch_[worker]);
+      for (uint32_t of = 0; of < group; ++of) {
+        valueHead(rows, piece, valueHeadOf(head, of), scratch_[worker]);
+        mix(rows, piece, valueHeadOf(head, of), scratch_[worker]);
       }
-    });
-    pool_->parallelFor(pieces.size() * shape_.valueHeads, 1, [&](size_t begin, size_t end, unsigned worker) {
-      for (size_t i = begin; i < end; ++i) mix(rows, pieces[i / shape_.valueHeads], static_cast<uint32_t>(i % shape_.valueHeads), scratch_[worker]);
-    });
-  }
+    }
+  });
+}
+
+/// More threads than key heads.
+void DeltaNetMixer::runByHeads(const DeltaNetRows& rows, std::span<const Piece> pieces) {
+  const size_t heads = shape_.keyHeads + shape_.valueHeads;
+  pool_->parallelFor(pieces.size() * heads, 1, [&](size_t begin, size_t end, unsigned worker) {
+    for (size_t i = begin; i < end; ++i) {
+      const Piece& piece = pieces[i / heads];
+      const auto head = static_cast<uint32_t>(i % heads);
+      if (head < shape_.keyHeads)
+        keyHead(rows, piece, head, scratch_[worker]);
+      else
+        valueHead(rows, piece, head - shape_.keyHeads, scratch_[worker]);
+    }
+  });
+  pool_->parallelFor(pieces.size() * shape_.valueHeads, 1, [&](size_t begin, size_t end, unsigned worker) {
+    for (size_t i = begin; i < end; ++i) mix(rows, pieces[i / shape_.valueHeads], static_cast<uint32_t>(i % shape_.valueHeads), scratch_[worker]);
+  });
 }
 
 /// One head's channels of the piece's rows, into rows of `stride`; `channel` is the first of them.
@@ -169,17 +190,16 @@ void DeltaNetMixer::convolve(const DeltaNetRows& rows, const Piece& piece, const
 
 void DeltaNetMixer::keyHead(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch) {
   const size_t length = shape_.keyLength, queryChannel = head * length, keyChannel = shape_.keyHeads * length + head * length;
-  const float epsilon = rows.epsilon / static_cast<float>(length);
+  const float scale = 1 / std::sqrt(static_cast<float>(length)); // of the result; the query carries it
   float* const keys = states_.layer(piece.state, rows.layer).keys + head * length * ChunkTokens;
   convolve(rows, piece, rows.key, head, keyChannel, length, scratch, pairs(head, piece.row), 2 * length);
   convolve(rows, piece, rows.query, head, queryChannel, length, scratch, pairs(head, piece.row) + length, 2 * length);
   for (uint32_t i = 0; i < piece.rows; ++i) {
     float* const key = pairs(head, piece.row + i);
-    float* const query = key + length;
-    kernels_->rmsNorm(key, keyNorm_.data(), epsilon, key, length);
-    kernels_->rmsNorm(query, queryNorm_.data(), epsilon, query, length);
-    for (size_t d = 0; d < length; ++d) keys[d * ChunkTokens + piece.from() + i] = key[d];
+    deltaNet_->normalise(1, rows.epsilon, key, length);
+    deltaNet_->normalise(scale, rows.epsilon, key + length, length);
   }
+  deltaNet_->transpose(pairs(head, piece.row), 2 * length, piece.rows, length, keys + piece.from(), ChunkTokens);
   for (uint32_t i = 0; i < piece.rows; i += PanelRows) {
     const uint32_t panel = std::min(PanelRows, piece.rows - i);
     float* const out = dots(head, piece.row + i);
@@ -201,18 +221,17 @@ void DeltaNetMixer::mix(const DeltaNetRows& rows, const Piece& piece, uint32_t h
   substitute(piece, layer.values + head * ChunkTokens * length, length, scratch);
   for (uint32_t i = 0; i < piece.rows; ++i) {
     const size_t row = piece.row + i;
-    float* const sum = scratch.sums.data() + i * length;
-    kernels_->rmsNorm(sum, rows.norm, rows.epsilon, sum, length);
     if (i + RowsAhead < piece.rows) prefetch(rows.gate.at(row + RowsAhead, head), length);
-    kernels_->siluMul(rows.gate.at(row, head), sum, rows.out + (row * shape_.valueHeads + head) * length, length);
+    deltaNet_->gatedNorm(scratch.sums.data() + i * length, rows.epsilon, rows.norm, rows.gate.at(row, head), rows.out + (row * shape_.valueHeads + head) * length, length);
   }
   if (piece.to() == ChunkTokens) finishChunk(rows, piece, head, scratch);
   if (!piece.last) return;
   const size_t keyLength = shape_.keyLength;
   keepInputs(rows, piece, rows.value, head, 2 * shape_.keyHeads * keyLength + head * length, length);
-  if (head >= shape_.keyHeads) return;
-  keepInputs(rows, piece, rows.query, head, head * keyLength, keyLength);
-  keepInputs(rows, piece, rows.key, head, (shape_.keyHeads + head) * keyLength, keyLength);
+  const uint32_t keyHead = keyHeadOf(head);
+  if (head != valueHeadOf(keyHead, 0)) return;
+  keepInputs(rows, piece, rows.query, keyHead, keyHead * keyLength, keyLength);
+  keepInputs(rows, piece, rows.key, keyHead, (shape_.keyHeads + keyHead) * keyLength, keyLength);
 }
 
 /// What every row's key and query see of the chunk's first state.
@@ -240,7 +259,7 @@ const uint16_t* DeltaNetMixer::stateTiles(const DeltaNetRows& rows, const Piece&
   uint16_t* const tiles = tiles_.as<uint16_t>() + static_cast<size_t>(piece.state) * tileOffsets_.back() + tileOffsets_[rows.layer] + head * splitSize(length, keyLength);
   uint64_t& split = splitOf(piece.state, rows.layer, head);
   if (split != states_.generation(piece.state)) {
-    split_->splitColumns(states_.layer(piece.state, rows.layer).sums + head * keyLength * length, length, keyLength, length, tiles);
+    split_->splitColumns(states_.layer(piece.state, rows.layer).sums + head * keyLength * length, length, nullptr, keyLength, length, tiles);
     split = states_.generation(piece.state);
   }
   return tiles;
@@ -290,7 +309,6 @@ void DeltaNetMixer::finishChunk(const DeltaNetRows& rows, const Piece& piece, ui
   const double whole = decays[ChunkTokens - 1];
   for (size_t j = 0; j < ChunkTokens; ++j) scratch.exponents[j] = exponential(whole - decays[j]);
   const float* const keys = layer.keys + keyHeadOf(head) * keyLength * ChunkTokens;
-  for (size_t d = 0; d < keyLength; ++d) deltaNet_->multiplyEach(keys + d * ChunkTokens, scratch.exponents.data(), scratch.scaledKeys.data() + d * ChunkTokens, ChunkTokens);
   float* const sums = layer.sums + head * keyLength * length;
   const float left = exponential(whole);
   if (piece.first())
@@ -299,12 +317,14 @@ void DeltaNetMixer::finishChunk(const DeltaNetRows& rows, const Piece& piece, ui
     deltaNet_->scale(left, sums, keyLength * length);
   const float* const added = layer.values + head * ChunkTokens * length;
   if (split_) {
-    split_->splitRows(scratch.scaledKeys.data(), ChunkTokens, keyLength, ChunkTokens, scratch.rowTiles.data());
-    split_->splitColumns(added, length, ChunkTokens, length, scratch.columnTiles.data());
+    split_->splitRows(keys, ChunkTokens, keyLength, ChunkTokens, scratch.rowTiles.data());
+    split_->splitColumns(added, length, scratch.exponents.data(), ChunkTokens, length, scratch.columnTiles.data());
     split_->multiply(scratch.rowTiles.data(), scratch.columnTiles.data(), keyLength, ChunkTokens, length, sums, length, true);
     splitOf(piece.state, rows.layer, head) = 0;
-  } else
-    deltaNet_->multiplyAdd(scratch.scaledKeys.data(), ChunkTokens, added, length, sums, length, keyLength, ChunkTokens, length);
+    return;
+  }
+  for (size_t d = 0; d < keyLength; ++d) deltaNet_->multiplyEach(keys + d * ChunkTokens, scratch.exponents.data(), scratch.scaledKeys.data() + d * ChunkTokens, ChunkTokens);
+  deltaNet_->multiplyAdd(scratch.scaledKeys.data(), ChunkTokens, added, length, sums, length, keyLength, ChunkTokens, length);
 }
 
 void DeltaNetMixer::keepInputs(const DeltaNetRows& rows, const Piece& piece, const DeltaNetInput& input, uint32_t head, size_t channel, size_t length) {

@@ -75,6 +75,8 @@ private:
   };
 
   DeltaNetMixer(DeltaNetStates states, const Kernels& kernels, const SplitKernels* split, ThreadPool& pool);
+  void runByKeyHeads(const DeltaNetRows& rows, std::span<const Piece> pieces);
+  void runByHeads(const DeltaNetRows& rows, std::span<const Piece> pieces);
   void convolve(const DeltaNetRows& rows, const Piece& piece, const DeltaNetInput& input, uint32_t head, size_t channel, size_t length, Scratch& scratch,
                 float* out, size_t stride) const;
   void keyHead(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch);
@@ -88,6 +90,7 @@ private:
   void keepInputs(const DeltaNetRows& rows, const Piece& piece, const DeltaNetInput& input, uint32_t head, size_t channel, size_t length);
 
   uint32_t keyHeadOf(uint32_t valueHead) const;
+  uint32_t valueHeadOf(uint32_t keyHead, uint32_t index) const;
   float* pairs(uint32_t keyHead, size_t row) const;  ///< [key | query] of a row
   float* dots(uint32_t keyHead, size_t row) const;   ///< those of both with the chunk's keys
   float* values(uint32_t valueHead, size_t row) const;
@@ -107,7 +110,7 @@ private:
   std::vector<uint64_t> tileOffsets_; ///< values before each layer's tiles within a state, and their sum
   std::vector<uint64_t> splits_;      ///< generation of the state whose S was split, by state, layer and head; 0: none
   size_t mostHeads_ = 0;
-  LineVector<float> keyNorm_, queryNorm_, zeros_;
+  LineVector<float> zeros_;
   std::vector<Scratch> scratch_; ///< one per worker
 };
 

@@ -14,6 +14,9 @@ struct Avx2 {
   static void store(float* at, V x) { _mm256_storeu_ps(at, x); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
   static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+  static float sum(V x) { return avx2::sumLanes(x); }
+  static float root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+  static void transposeUnit(const float* rows, size_t rowStride, float* columns, size_t columnStride) { deltanet::transposeUnitPlainly<Avx2>(rows, rowStride, columns, columnStride); }
   static V decayed(const double* sums, double now) {
     const auto exponents = [&](size_t at) { return _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_set1_pd(now), _mm256_loadu_pd(sums + at))); };
     const V exponent = _mm256_set_m128(exponents(4), exponents(0));

@@ -14,6 +14,9 @@ struct Scalar {
   static void store(float* at, V x) { *at = x; }
   static V fma(V a, V b, V c) { return a * b + c; }
   static V mul(V a, V b) { return a * b; }
+  static float sum(V x) { return x; }
+  static float root(float x) { return std::sqrt(x); }
+  static void transposeUnit(const float* rows, size_t rowStride, float* columns, size_t columnStride) { deltanet::transposeUnitPlainly<Scalar>(rows, rowStride, columns, columnStride); }
   static V decayed(const double* sums, double now) {
     const auto exponent = static_cast<float>(now - *sums);
     return exponent < LeastExponent ? 0 : std::exp(exponent);

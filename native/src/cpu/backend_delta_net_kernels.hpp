@@ -25,6 +25,12 @@ struct DeltaNetKernels {
   void (*multiplyEach)(const float* x, const float* factors, float* out, size_t n);
   /// x[i] = x[i] · factor
   void (*scale)(float factor, float* x, size_t n);
+  /// x[i] = x[i] · factor / √(Σx² + epsilon)
+  void (*normalise)(float factor, float epsilon, float* x, size_t n);
+  /// out[i] = x[i] / √(mean(x²) + epsilon) · norm[i] · silu(gate[i])
+  void (*gatedNorm)(const float* x, float epsilon, const float* norm, const float* gate, float* out, size_t n);
+  /// columns[d · columnStride + i] = rows[i · rowStride + d] for i below `count`, d below `n`.
+  void (*transpose)(const float* rows, size_t rowStride, size_t count, size_t n, float* columns, size_t columnStride);
 };
 
 const DeltaNetKernels& deltaNetKernels(Isa isa);

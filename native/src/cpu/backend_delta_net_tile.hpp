@@ -2,14 +2,19 @@
 
 #include "cpu/backend_delta_net_kernels.hpp"
 
-/// Gated delta net kernels over a tier's vectors `S`: Width, Parts (vectors across a tile), Rows (of a tile), TallRows (of one
-/// that is a unit wide), FewParts and FewRows (of
-/// a tile for one or two rows, which streams `b`), V, zero, set, load, store, fma, mul, silu, decayed (e^(now - sums[i]), or 0 below
-/// `LeastExponent`). `S` lives in an unnamed namespace of the tier's file, and so does every instance of these templates.
+/// Gated delta net kernels over a tier's vectors `S`: Width, Parts (vectors across a tile), Rows (of a tile), TallRows (of one that is a
+/// unit wide), FewParts and FewRows (of a tile for one or two rows, which streams `b`), V, zero, set, load, store, fma, mul, sum (of the
+/// lanes), root (of a float), transposeUnit (of Unit × Unit floats), silu, decayed (e^(now - sums[i]), or 0 below `LeastExponent`). `S` lives in an unnamed namespace of the tier's file, and so does every instance of these templates.
 namespace mashbox::cpu::deltanet {
 
 /// Every length is a multiple of this.
 inline constexpr size_t Unit = 16;
+
+/// For tiers without a faster way.
+template <class S> void transposeUnitPlainly(const float* rows, size_t rowStride, float* columns, size_t columnStride) {
+  for (size_t d = 0; d < Unit; ++d)
+    for (size_t i = 0; i < Unit; ++i) columns[d * columnStride + i] = rows[i * rowStride + d];
+}
 
 template <class S, size_t Rows, size_t Parts>
 void multiplyTile(const float* a, size_t aStride, const float* b, size_t bStride, float* c, size_t cStride, size_t inner) {
@@ -92,8 +97,30 @@ template <class S> struct Tile {
   static void scale(float factor, float* x, size_t n) {
     for (size_t i = 0; i < n; i += S::Width) S::store(x + i, S::mul(S::set(factor), S::load(x + i)));
   }
+
+  static float squares(const float* x, size_t n) {
+    auto sum = S::zero();
+    for (size_t i = 0; i < n; i += S::Width) sum = S::fma(S::load(x + i), S::load(x + i), sum);
+    return S::sum(sum);
+  }
+
+  static void normalise(float factor, float epsilon, float* x, size_t n) { scale(factor / S::root(squares(x, n) + epsilon), x, n); }
+
+  static void gatedNorm(const float* x, float epsilon, const float* norm, const float* gate, float* out, size_t n) {
+    const auto factor = S::set(1 / S::root(squares(x, n) / static_cast<float>(n) + epsilon));
+    for (size_t i = 0; i < n; i += S::Width) S::store(out + i, S::mul(S::mul(S::mul(S::load(x + i), factor), S::load(norm + i)), S::silu(S::load(gate + i))));
+  }
+
+  static void transpose(const float* rows, size_t rowStride, size_t count, size_t n, float* columns, size_t columnStride) {
+    size_t i = 0;
+    for (; i + Unit <= count; i += Unit)
+      for (size_t d = 0; d < n; d += Unit) S::transposeUnit(rows + i * rowStride + d, rowStride, columns + d * columnStride + i, columnStride);
+    for (; i < count; ++i)
+      for (size_t d = 0; d < n; ++d) columns[d * columnStride + i] = rows[i * rowStride + d];
+  }
 };
 
-template <class S> inline constexpr DeltaNetKernels kernelsOf = {Tile<S>::multiplyAdd, Tile<S>::convolve, Tile<S>::decay, Tile<S>::correct, Tile<S>::multiplyEach, Tile<S>::scale};
+template <class S> inline constexpr DeltaNetKernels kernelsOf = {Tile<S>::multiplyAdd, Tile<S>::convolve, Tile<S>::decay, Tile<S>::correct, Tile<S>::multiplyEach, Tile<S>::scale,
+                                                                   Tile<S>::normalise, Tile<S>::gatedNorm, Tile<S>::transpose};
 
 } // namespace mashbox::cpu::deltanet

@@ -28,11 +28,11 @@ void splitRows(const float* a, size_t stride, size_t rows, size_t inner, uint16_
       store(r < rows && k < inner ? a[r * stride + k] : 0, tiles + (r / Lines * runs + k / Inner) * 2 * Plane + r % Lines * Inner + k % Inner);
 }
 
-void splitColumns(const float* b, size_t stride, size_t inner, size_t columns, uint16_t* tiles) {
+void splitColumns(const float* b, size_t stride, const float* factors, size_t inner, size_t columns, uint16_t* tiles) {
   const size_t runs = tilesOf(inner, Inner);
   for (size_t k = 0; k < runs * Inner; ++k)
     for (size_t n = 0; n < columns; ++n)
-      store(k < inner ? b[k * stride + n] : 0, tiles + (n / Lines * runs + k / Inner) * 2 * Plane + k % Inner / 2 * 2 * Lines + n % Lines * 2 + k % 2);
+      store(k < inner ? b[k * stride + n] * (factors ? factors[k] : 1) : 0, tiles + (n / Lines * runs + k / Inner) * 2 * Plane + k % Inner / 2 * 2 * Lines + n % Lines * 2 + k % 2);
 }
 
 float tileSum(const uint16_t* row, const uint16_t* column, float sum) {

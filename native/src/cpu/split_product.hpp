@@ -17,8 +17,8 @@ namespace mashbox::cpu {
 struct SplitKernels {
   /// `rows` × `inner` floats of A, inner % 16 == 0, to splitSize(rows, inner) values that begin with a cache line.
   void (*splitRows)(const float* a, size_t stride, size_t rows, size_t inner, uint16_t* tiles);
-  /// `inner` × `columns` floats of B, columns % 16 == 0, to splitSize(columns, inner) values that begin with a cache line.
-  void (*splitColumns)(const float* b, size_t stride, size_t inner, size_t columns, uint16_t* tiles);
+  /// `inner` × `columns` floats of B, row k times factors[k] unless null, columns % 16 == 0, to splitSize(columns, inner) values that begin with a cache line.
+  void (*splitColumns)(const float* b, size_t stride, const float* factors, size_t inner, size_t columns, uint16_t* tiles);
   /// C = A · B, or C + A · B if `add`, of split matrices. Rows of C are written by sixteens, so there must be so many.
   void (*multiply)(const uint16_t* a, const uint16_t* b, size_t rows, size_t inner, size_t columns, float* c, size_t stride, bool add);
 };

@@ -39,17 +39,20 @@ void splitRows(const float* a, size_t stride, size_t rows, size_t inner, uint16_
     }
 }
 
-void splitColumns(const float* b, size_t stride, size_t inner, size_t columns, uint16_t* tiles) {
+void splitColumns(const float* b, size_t stride, const float* factors, size_t inner, size_t columns, uint16_t* tiles) {
   alignas(64) uint16_t order[2 * Lines];
   for (size_t i = 0; i < 2 * Lines; ++i) order[i] = static_cast<uint16_t>(i / 2 + i % 2 * Lines);
   const __m512i interleaved = _mm512_load_si512(order), odd = _mm512_set1_epi32(static_cast<int>(0xffff0000));
   const size_t runs = tilesOf(inner, Inner);
+  const auto line = [&](size_t k, size_t n) {
+    if (k >= inner) return _mm512_setzero_ps();
+    const __m512 values = _mm512_loadu_ps(b + k * stride + n);
+    return factors ? _mm512_mul_ps(values, _mm512_set1_ps(factors[k])) : values;
+  };
   for (size_t k = 0; k < runs * Inner; k += 2)
     for (size_t n = 0; n < columns; n += Lines) {
       uint16_t* const high = tiles + (n / Lines * runs + k / Inner) * 2 * Plane + k % Inner * Lines;
-      const float* const at = b + k * stride + n;
-      const __m512 first = k < inner ? _mm512_loadu_ps(at) : _mm512_setzero_ps();
-      const __m512 second = k + 1 < inner ? _mm512_loadu_ps(at + stride) : _mm512_setzero_ps();
+      const __m512 first = line(k, n), second = line(k + 1, n);
       const __m512i h = _mm512_permutexvar_epi16(interleaved, round(first, second));
       const __m512 l0 = _mm512_sub_ps(first, _mm512_castsi512_ps(_mm512_slli_epi32(h, 16)));
       const __m512 l1 = _mm512_sub_ps(second, _mm512_castsi512_ps(_mm512_and_si512(h, odd)));
