@@ -117,12 +117,10 @@ void selectTopK(std::span<const float> logits, std::span<const float> maxima, si
     bound = scratch[k - 1].score;
   }
   for (size_t block = 0; block < maxima.size(); ++block) {
-    if (maxima[block] < bound) continue;
+    if (maxima[block] < bound || maxima[block] == -Infinity) continue;
     const size_t end = std::min((block + 1) * ScoreBlock, logits.size());
-    for (size_t i = block * ScoreBlock; i < end; ++i) {
-      const float score = std::isnan(logits[i]) ? -Infinity : logits[i];
-      if (score >= bound) out.push_back({score, static_cast<int32_t>(i)});
-    }
+    for (size_t i = block * ScoreBlock; i < end; ++i)
+      if (logits[i] >= bound && logits[i] > -Infinity) out.push_back({logits[i], static_cast<int32_t>(i)});
   }
   if (out.size() <= k) return;
   scratch = out;

@@ -24,7 +24,7 @@ double softmaxWeights(std::span<const float> logits, float largest, float temper
 /// out[i] = values[i] where the mask has bit i, else −∞; tokens beyond the mask have none.
 void maskLogits(std::span<const float> values, std::span<const uint64_t> mask, std::span<float> out);
 
-/// The `k` first candidates of `logits` (1 ≤ k ≤ size), by id.
+/// The `k` first candidates of `logits` (1 ≤ k ≤ size), by id; fewer where fewer are numbers above −∞.
 void selectTopK(std::span<const float> logits, std::span<const float> maxima, size_t k, std::vector<Candidate>& out, std::vector<Candidate>& scratch);
 
 /// Keeps the smallest leading set of the candidates whose weights add up to at least `target` (at least one; all of them where they

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace mashbox::sample {
 
@@ -22,7 +23,11 @@ Logprobs LogprobReader::read(std::span<const float> logits, int32_t token, uint3
   };
   if (static_cast<size_t>(token) < logits.size()) result.chosen = logprob(logits[static_cast<size_t>(token)]);
   if (top == 0) return result;
-  selectTopK(logits, maxima_, std::min<size_t>(top, logits.size()), result.top, scratch_);
+  const size_t wanted = std::min<size_t>(top, logits.size());
+  selectTopK(logits, maxima_, wanted, result.top, scratch_);
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  for (size_t i = 0; result.top.size() < wanted; ++i)
+    if (!(logits[i] > none)) result.top.push_back({none, static_cast<int32_t>(i)});
   std::sort(result.top.begin(), result.top.end(), [](const Candidate& a, const Candidate& b) { return a.before(b); });
   for (auto& candidate : result.top) candidate.score = logprob(candidate.score);
   return result;
