@@ -32,6 +32,13 @@ export interface CallRequest {
   readonly continues?: boolean
 }
 
+/** What is to be compiled for a request. */
+export interface WeighedCalls {
+  readonly tools: ReadonlyArray<Tool>
+  /** It is too much for the event loop. */
+  readonly heavy: boolean
+}
+
 export interface CallModel {
   readonly syntax: DetectedSyntax
   readonly format: ReasoningFormat | undefined
@@ -99,22 +106,31 @@ export class CallEnforcement {
     this.specials = new Set(model.tokenizer.specialTexts)
   }
 
+  /** What a request asks for in a form, which needs no look at the prompt: refused where it is too large. undefined: the output is free. */
+  weigh(
+    { choice, continues, format, tools: shown }: Pick<CallRequest, "choice" | "continues" | "format" | "tools">
+  ): Effect.Effect<WeighedCalls | undefined, InvalidRequest | UnsupportedFeature> {
+    const named = choice?.names === undefined ? shown : shown.filter(({ name }) => choice.names?.includes(name))
+    const asksForCalls = named.length > 0 && (choice !== undefined || this.begins(continues) || named.some(isHeld))
+    if (format === undefined && !asksForCalls) return Effect.succeed(undefined)
+    const scale = new Scale()
+    const isTooLarge = (tool: Tool) => weighTool(scale, tool) === "tooLarge"
+    // What is promised is weighed first, so that it is to blame for itself only.
+    const refused = named.find((tool) => isHeld(tool) && isTooLarge(tool))
+    if (refused !== undefined) return Effect.fail(refusal(tooLarge, refused.field ?? `tools.${refused.name}`))
+    if (format !== undefined && weighFormat(scale, format) === "tooLarge") return Effect.fail(refusal(tooLarge, format.field))
+    // Calls of other tools then have any arguments, as those of every schema that cannot be enforced.
+    const tools = named.map((tool) => isHeld(tool) || !isTooLarge(tool) ? tool : { ...tool, parameters: { type: "object" } })
+    return Effect.succeed({ tools, heavy: scale.heavy })
+  }
+
   /** The grammar's bytes; undefined where the output is free. Large grammars are compiled in another thread, and interrupting withdraws them. */
   readonly grammar = Effect.fnUntraced(
-    function*(this: CallEnforcement, request: CallRequest) {
+    function*(this: CallEnforcement, request: CallRequest, before?: WeighedCalls) {
       const { choice, format } = request
-      const named = choice?.names === undefined ? request.tools : request.tools.filter(({ name }) => choice.names?.includes(name))
-      const asksForCalls = named.length > 0 && (choice !== undefined || this.begins(request) || named.some(isHeld))
-      if (format === undefined && !asksForCalls) return undefined
-      const scale = new Scale()
-      const tools: Array<Tool> = []
-      for (const tool of named) {
-        if (weighTool(scale, tool) !== "tooLarge") tools.push(tool)
-        else if (isHeld(tool)) return yield* refusal(tooLarge, tool.field ?? `tools.${tool.name}`)
-        // Its calls have any arguments, as those of every schema that cannot be enforced.
-        else tools.push({ ...tool, parameters: { type: "object" } })
-      }
-      if (format !== undefined && weighFormat(scale, format) === "tooLarge") return yield* refusal(tooLarge, format.field)
+      const weighed = before ?? (yield* this.weigh(request))
+      if (weighed === undefined) return undefined
+      const { heavy, tools } = weighed
       const options = this.options(request, tools)
       const { token: _, ...told } = options
       const work = JSON.stringify(told)
@@ -125,9 +141,9 @@ export class CallEnforcement {
         return known
       }
       const promised = isPromised(tools, choice)
-      let compiled = yield* this.compile(options, work, scale.heavy)
+      let compiled = yield* this.compile(options, work, heavy)
       if (Result.isFailure(compiled) && format !== undefined && !promised && compiled.failure.reason !== "TooLarge") {
-        compiled = yield* this.compile({ ...options, tools: [] }, JSON.stringify({ ...told, tools: [] }), scale.heavy)
+        compiled = yield* this.compile({ ...options, tools: [] }, JSON.stringify({ ...told, tools: [] }), heavy)
       }
       if (Result.isFailure(compiled)) {
         if (promised || format !== undefined) return yield* refusal(compiled.failure, format?.field ?? choice?.field ?? "tools")
@@ -168,7 +184,7 @@ export class CallEnforcement {
   }
 
   /** Whether free output is held to calls from where they begin; in some syntaxes that is only the beginning of an answer. */
-  private begins({ continues }: CallRequest): boolean {
+  private begins(continues: boolean | undefined): boolean {
     const { marksReasoning, name } = this.model.syntax.syntax
     if (marksReasoning === true) return this.hasChannels && continues !== true
     return !name.startsWith("llama3") || continues !== true

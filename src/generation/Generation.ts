@@ -122,6 +122,16 @@ export class Generation extends Context.Service<Generation, {
           if (request.prompt._tag === "Tokens" && prompts.firstUnknown(request.prompt.tokens) >= 0) {
             return yield* new InvalidRequest({ message: `prompt: the vocabulary has ${tokenizer.size} tokens`, field: "prompt" })
           }
+          const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
+          const format = request.outputFormat
+          const forms = {
+            tools: offered,
+            choice: request.toolChoice,
+            ...(format === undefined ? {} : { format }),
+            continues: request.prompt._tag === "Chat" && request.prompt.conversation.ending === "open_message"
+          }
+          // Before a prompt is made of megabytes of schemas that are refused anyway.
+          const weighed = yield* enforcement.weigh(forms)
           const { reasoning, tokens } = yield* prompts.encode(request.prompt)
           if (tokens.length >= contextLength) {
             const field = promptField === "messages" ? {} : { field: promptField }
@@ -140,22 +150,17 @@ export class Generation extends Context.Service<Generation, {
               ...(request.toolChoice?.required === true ? { callWithin: maxTokens } : {})
             })
             : undefined
-          const offered = request.prompt._tag === "Chat" ? request.prompt.conversation.tools : []
-          const format = request.outputFormat
-          if (format !== undefined && request.prompt._tag === "Chat" && request.prompt.conversation.ending === "open_message") {
+          if (format !== undefined && forms.continues) {
             const { field } = format
             return yield* new InvalidRequest({ message: `${field}: cannot hold an answer that the request begins`, field })
           }
           const grammar = yield* enforcement.grammar({
-            tools: offered,
-            choice: request.toolChoice,
-            ...(format === undefined ? {} : { format }),
+            ...forms,
             parallel: request.parallelToolCalls ?? true,
             plain: request.prompt._tag !== "Chat",
-            continues: request.prompt._tag === "Chat" && request.prompt.conversation.ending === "open_message",
             reasoning: format === undefined || mayReason(request.prompt, reasoning) ? reasoning : { _tag: "Closed" },
             reasoningLimit: limit?.tokens
-          })
+          }, weighed)
           const engineRequest = (choice: number): EngineRequest => ({
             tokens,
             maxTokens,

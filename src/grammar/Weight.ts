@@ -71,7 +71,8 @@ export class Scale {
           levels.push(level + 1)
         }
       } else if (typeof value === "object" && value !== null) {
-        for (const [key, own] of Object.entries(value)) {
+        for (const key of Object.keys(value)) {
+          const own: unknown = Reflect.get(value, key)
           this.#units += key.length
           this.#costly ||= isCostly(key, own)
           pending.push(own)
