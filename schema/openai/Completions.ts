@@ -31,7 +31,10 @@ export const CompletionRequest = Schema.Struct({
     })
   ),
   logprobs: Schema.optionalKey(
-    topLogprobs.annotate({ description: "Give log probabilities of the new tokens, and of this many of the likeliest in their place." })
+    topLogprobs.annotate({
+      description:
+        "Give log probabilities of the new tokens, and of this many of the likeliest in their place. Where a format holds the output, they are those among the tokens that may come."
+    })
   ),
   ...streamFields,
   ...samplingFields,

@@ -98,6 +98,28 @@ describe("a budget of reasoning", () => {
       )
     }))
 
+  it.live("is what a forced call leaves of its output, where the request says nothing", () =>
+    Effect.gen(function*() {
+      const call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"
+      const own = yield* harness({
+        script: { answer: ({ limit }) => ({ tokens: [...tokensOf("t".repeat(limit?.tokens ?? 1000)), ...tokensOf(call)] }) },
+        decode: (token) => token === closing ? "</think>" : String.fromCharCode(token),
+        tokenId: (text) => text === "</think>" ? closing : undefined
+      })
+      const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }]
+      const body = { messages: user("hi"), enable_thinking: true, tools, tool_choice: "required" }
+      // Half of the output, at least 128 tokens, at most 4096.
+      for (const [most, reasoning] of [[133, 5], [400, 200], [120, 0]] as const) {
+        const { choices: [choice] } = yield* Effect.promise(() => answerOf(own.post({ ...body, max_tokens: most })))
+        assert.strictEqual(choice?.finish_reason, "tool_calls")
+        assert.strictEqual(/^t*/.exec(choice?.message.reasoning_content ?? "")?.[0].length, reasoning)
+        assert.strictEqual(choice?.message.tool_calls?.length, 1)
+      }
+      yield* Effect.promise(() => answerOf(own.post({ ...body, max_tokens: 400, thinking_token_budget: 7 })))
+      yield* Effect.promise(() => answerOf(own.post({ ...body, max_tokens: 400, tool_choice: "auto" })))
+      assert.deepStrictEqual(own.engine.requests.map(({ limit }) => limit?.tokens), [5, 200, 0, 7, undefined])
+    }))
+
   describe("of messages in channels", () => {
     const specials = new Map(
       ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|constrain|>"].map((text, index) => [text, 0xe000 + index])
