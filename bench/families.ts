@@ -70,5 +70,11 @@ if (prompts !== undefined) {
   for (const { secondsPerToken, tokens } of prompts.lengths) console.log(`| ${tokens} tokens | ${(secondsPerToken * 1e6).toFixed(0)} µs |`)
   const costs = prompts.lengths.map(({ secondsPerToken }) => secondsPerToken)
   console.log(`\nLargest to smallest: ${(Math.max(...costs) / Math.min(...costs)).toFixed(2)}.`)
+  const { secondsPerToken, tokens } = prompts.lengths[prompts.lengths.length - 1]!
+  console.log(
+    `\nDecoding token by token: ${(1e6 / prompts.decode).toFixed(0)} µs per token, ${
+      (1 / prompts.decode / secondsPerToken).toFixed(2)
+    } times the prefill of ${tokens} tokens.`
+  )
   console.log(`\nOne gated delta net layer:\n\n\`\`\`\n${runBench("mashbox_delta_net_bench", []).trim()}\n\`\`\``)
 }

@@ -13,8 +13,8 @@
 
 // One gated delta net layer (16 heads of 128 × 128 unless told) on one core: microseconds per token of the chunked form at several
 // lengths of prefill, of one decoded token, and of the same layer by the plain recurrence S ← e^g S + k δᵀ, which convolves,
-// normalises and gates with the same kernels and whose outputs are compared. Besides those the recurrence alone, a row of S at a time or in
-// blocks of 64 columns that stay in the first-level cache. Times are of the thread's processor time, the best of rounds that
+// normalises and gates with the same kernels and whose outputs are compared. Besides those what the two have in common, and the recurrence
+// alone, a row of S at a time or in blocks of 64 columns that stay in the first-level cache. Times are of the thread's processor time, the best of rounds that
 // take all the subjects in turn.
 // Usage: mashbox_delta_net_bench [key heads] [value heads]   MASHBOX_ISA chooses the tier.
 namespace {
@@ -141,8 +141,9 @@ public:
 /// The layer token after token: convolution, norms, a pass over every head's state, gated norm.
 class Recurrent {
 public:
-  Recurrent(const Inputs& in, cpu::Isa isa)
-      : in_(in), kernels_(cpu::kernels(isa)), convolve_(cpu::deltaNetKernels(isa).convolve), body_(recurrence(isa, false)), keyNorm_(Length, 1 / std::sqrt(float(Length))),
+  /// `body` null leaves out the passes over the state.
+  Recurrent(const Inputs& in, cpu::Isa isa, Recur body)
+      : in_(in), kernels_(cpu::kernels(isa)), convolve_(cpu::deltaNetKernels(isa).convolve), body_(body), keyNorm_(Length, 1 / std::sqrt(float(Length))),
         queryNorm_(Length, 1 / float(Length)), zeros_(in.width), row_(in.width), sums_(in.outWidth * Length), out(Batch * in.outWidth) {}
 
   void restart() { std::fill(sums_.begin(), sums_.end(), 0.0f); }
@@ -167,7 +168,8 @@ private:
       const float decay = std::exp(std::log1p(std::exp(in_.alpha[gate] + in_.bias[head])) * in_.decay[head]);
       const Token token{key, key + keys, row_.data() + 2 * keys + head * Length, decay, 1 / (1 + std::exp(-in_.beta[gate]))};
       float* const result = out.data() + gate * Length;
-      body_(&token, 1, sums_.data() + head * Length * Length, result);
+      if (body_)
+        body_(&token, 1, sums_.data() + head * Length * Length, result);
       kernels_.rmsNorm(result, in_.norm.data(), Epsilon, result, Length);
       kernels_.siluMul(in_.gate.data() + gate * Length, result, result, Length);
     }
@@ -225,13 +227,13 @@ int main(int argc, char** argv) {
 
   const Inputs in(shape);
   Chunked chunked(in, *isa);
-  Recurrent recurrent(in, *isa);
+  Recurrent recurrent(in, *isa, recurrence(*isa, false)), around(in, *isa, nullptr);
   Bare bare(in);
   constexpr std::array<size_t, 4> Lengths{64, 256, 1024, 4096};
   constexpr size_t Most = Lengths.back(), Compared = 2 * Batch, Decoded = 128;
   std::array<double, Most / Batch> batches;
   batches.fill(1e30);
-  double chunk = 1e30, decode = 1e30, layer = 1e30, rows = 1e30, blocks = 1e30, apart = 0;
+  double chunk = 1e30, decode = 1e30, layer = 1e30, common = 1e30, rows = 1e30, blocks = 1e30, apart = 0;
   for (size_t round = 0; round < Rounds; ++round) {
     improve(chunk, [&] { chunked.run(0, 64); });
     recurrent.restart();
@@ -243,6 +245,7 @@ int main(int argc, char** argv) {
     improve(decode, [&] {
       for (size_t at = Most; at < Most + Decoded; ++at) chunked.run(at, at + 1);
     });
+    improve(common, [&] { around.run(0, Batch); });
     improve(rows, [&] { bare.run(recurrence(*isa, false), 1); });
     improve(blocks, [&] { bare.run(recurrence(*isa, true), Batch); });
   }
@@ -256,12 +259,14 @@ int main(int argc, char** argv) {
     std::printf("chunked, prefill of %4zu           %7.2f us per token\n", tokens, each * 1e6);
   }
   std::printf("chunked, one token at a time       %7.2f us per token\n", decode / Decoded * 1e6);
-  const auto compare = [each](const char* name, double seconds) {
-    std::printf("%-34s %7.2f us per token, %5.2f x the chunked form\n", name, seconds / Batch * 1e6, seconds / Batch / each);
-  };
-  compare("the layer, token after token", layer);
-  compare("  its recurrence alone", rows);
-  compare("  in blocks in cache, head by head", blocks);
+  const auto show = [](const char* name, double seconds) { std::printf("%-34s %7.2f us per token\n", name, seconds / Batch * 1e6); };
+  show("the layer, token after token", layer);
+  show("  convolution, norms and gates", common);
+  show("  the recurrence alone", rows);
+  show("  in blocks in cache, head by head", blocks);
+  const double aside = common / Batch;
+  std::printf("token after token : chunked, prefill of %zu: the layer %.2f, without convolution, norms and gates %.2f\n", Most, layer / Batch / each,
+              (layer / Batch - aside) / (each - aside));
   std::printf("the layer's outputs differ by %.1e\n", apart);
   return apart < 1e-4 ? 0 : 1;
 }

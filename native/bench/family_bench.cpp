@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,7 +15,7 @@
 
 // What a mid-size random model of a family reaches on this machine, as one line of JSON.
 // Usage: mashbox_family_bench FAMILY FOLDER [LENGTH…]: a model that is not yet in FOLDER is written there first. LENGTHs are those of
-// prompts whose cost per token is measured besides. Without arguments: the families.
+// prompts whose cost per token is measured besides. Without arguments: the families. MASHBOX_ISA chooses the tier.
 namespace {
 
 using namespace mashbox;
@@ -104,14 +105,16 @@ int main(int argc, char** argv) {
     if (!bench::randomFamily(family).write(part)) return std::fprintf(stderr, "%s cannot be written\n", part.c_str()), 1;
     std::filesystem::rename(part, path);
   }
-  const auto model = model::Model::load({path, 0, cpu::detectIsa(), {}});
+  const auto isa = cpu::chooseIsa(std::getenv("MASHBOX_ISA"));
+  if (!isa) return std::fprintf(stderr, "%s\n", isa.error().message.c_str()), 1;
+  const auto model = model::Model::load({path, 0, *isa, {}});
   if (!model) return std::fprintf(stderr, "%s\n", model.error().message.c_str()), 1;
   const auto context = model::Context::create(*model, {1, 8192, model::KvType::F16, BatchTokens});
   if (!context) return std::fprintf(stderr, "%s\n", context.error().message.c_str()), 1;
   Bench bench(**context);
   const double prefill = bench.prefill(PromptTokens), decode = bench.decode();
   std::printf("{\"family\": \"%s\", \"isa\": \"%s\", \"threads\": %u, \"bytes\": %.0f, \"bytesPerToken\": %.0f, \"prefill\": %.3f, \"decode\": %.3f, \"lengths\": [",
-              family.c_str(), cpu::isaName(cpu::detectIsa()), cpu::availableCores(), double(std::filesystem::file_size(path)), bytesPerToken(path, (*model)->config()),
+              family.c_str(), cpu::isaName(*isa), cpu::availableCores(), double(std::filesystem::file_size(path)), bytesPerToken(path, (*model)->config()),
               PromptTokens / prefill, 1 / decode);
   for (int i = 3; i < argc; ++i) {
     const auto length = static_cast<uint32_t>(std::stoul(argv[i]));
