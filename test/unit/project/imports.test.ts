@@ -30,6 +30,7 @@ const allowed: Record<string, { readonly folders: ReadonlyArray<string>; readonl
       "src/auth",
       "src/telemetry",
       "src/models",
+      "src/tokenizer",
       "src/Settings.ts"
     ]
   }
