@@ -72,5 +72,5 @@ describe(isThere ? "greedy syntax of calls" : "greedy syntax of calls (needs the
       assert.isAbove(different(greedy.map(({ value }) => value)), 1, JSON.stringify(greedy))
       const sampled = yield* calls(false, 1.5)
       assert.isAbove(different(sampled.map(({ key, name }) => `${name} ${key}`)), 1, JSON.stringify(sampled))
-    }), 60_000)
+    }))
 })

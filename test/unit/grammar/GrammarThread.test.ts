@@ -58,7 +58,7 @@ describe("the thread that compiles grammars", () => {
           assert.match(path, /^tools\.0\.parameters\./)
         }
       }
-    }), 30_000)
+    }))
 
   it.live("is not there before it is needed, and one thread does all", () =>
     Effect.gen(function*() {
