@@ -98,6 +98,7 @@ const Test keys{"experts: the keys of a mixture, and the defaults of absent ones
   }));
   check(all.gating == Gating::Sigmoid && !all.normalise && all.scale == 2.5f && all.groups == 2 && all.usedGroups == 1 && all.sharedWidth == 24);
   check(experts(with([](auto& w) { w.u32("llama.expert_gating_func", 3); })).gating == Gating::SoftmaxOfSelected);
+  check(experts(with([](auto& w) { w.u32("llama.expert_gating_func", 4); })).gating == Gating::RootSoftplus);
   check(experts(with([](auto& w) { w.f32("llama.expert_weights_scale", 0); })).scale == 1, "0 means no scale");
   check(!test::expect(read(with([](auto& w) { w.u32("llama.leading_dense_block_count", 0); }))).layers[0].feedForward, "no dense feed-forward beside them");
 }};
@@ -125,6 +126,17 @@ const Test tensors{"experts: missing, misshapen and mistyped tensors are refused
     for (const std::vector<uint64_t>& dims : {std::vector<uint64_t>{Width, Inner, 3}, {Inner, Inner, 4}, {Width, 4, 2}, {Width}, {Width, Inner, 4, 2}})
       refused({.changed = name, .dims = dims}, ErrorKind::Inconsistent, std::string("blk.0.") + name);
   }
+  const auto apart = [](uint64_t rows, uint32_t type) {
+    TinyExperts tiny{.without = {"ffn_gate_exps.weight"}};
+    tiny.more = [=](GgufWriter& w) {
+      for (const char* name : {"blk.0.ffn_gate.0.weight", "blk.0.ffn_gate.1.weight"}) w.tensor(name, {Width, Inner}, 0, values({Width, Inner}));
+      if (rows) w.tensor("blk.0.ffn_gate.2.weight", {Width, rows}, type, std::string(Width * rows * (type ? 2 : 4), '\0'));
+    };
+    return tiny;
+  };
+  refused(apart(0, 0), ErrorKind::Inconsistent, "blk.0.ffn_gate.2.weight");
+  refused(apart(Inner + 1, 0), ErrorKind::Inconsistent, "blk.0.ffn_gate.2.weight");
+  refused(apart(Inner, 1), ErrorKind::Unsupported, "blk.0.ffn_gate.2.weight");
   const auto tensor = [](const char* name, std::vector<uint64_t> dims, uint32_t type = 0) {
     return with([=](auto& w) { w.tensor(name, dims, type, type == 0 ? values(dims) : std::string(2 * values(dims).size() / 4, '\0')); });
   };
@@ -150,7 +162,7 @@ std::shared_ptr<const model::Model> loaded(const TinyModel& tiny, const std::str
   return model;
 }
 
-const Test paths{"experts: a model says on which path its experts run, and why not on kernels", [] {
+const Test paths{"experts: a model says on which path its experts run, and why not on vector kernels", [] {
   check(!loaded({}, "dense")->expertPaths().any(), "no experts");
   for (const cpu::Isa isa : test::availableTiers()) {
     const auto plain = loaded(TinyExperts().model(), "plain", isa)->expertPaths();
@@ -158,11 +170,6 @@ const Test paths{"experts: a model says on which path its experts run, and why n
     check(plain.kernelSites == (scalar ? 0 : 3) && plain.exactSites == (scalar ? 3 : 0));
     check(plain.exactReasons == (scalar ? std::vector<std::string>{"the scalar tier has no vector kernels"} : std::vector<std::string>{}));
   }
-  if (cpu::detectIsa() == cpu::Isa::Scalar) return;
-  TinyExperts tiny{.inner = 64, .without = {"ffn_down_exps.weight"}};
-  tiny.more = [](GgufWriter& w) { w.tensor("blk.0.ffn_down_exps.weight", {64, Width, 4}, uint32_t(quant::Type::NVFP4), std::string(Width * 4 * 36, '\x20')); };
-  const auto mixed = loaded(tiny.model(), "mixed")->expertPaths();
-  check(mixed.kernelSites == 2 && mixed.exactSites == 1 && mixed.exactReasons == std::vector<std::string>{"NVFP4 has no kernel of its own and is dequantized first"});
 }};
 
 /// Logits of a few tokens, in one batch and one by one.

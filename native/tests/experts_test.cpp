@@ -44,6 +44,8 @@ std::vector<std::pair<uint32_t, double>> chooseByDefinition(const cpu::RouterRul
     for (double& x : score) x = std::exp(x - most) / total;
   if (rule.gating == Gating::Sigmoid)
     for (double& x : score) x = 1 / (1 + std::exp(-x));
+  if (rule.gating == Gating::RootSoftplus)
+    for (double& x : score) x = std::sqrt(std::log1p(std::exp(x)));
   std::vector<double> selection = score;
   for (size_t e = 0; rule.selectionBias && e < experts; ++e) selection[e] += rule.selectionBias[e];
   const auto ranked = [](const std::vector<double>& values) {
@@ -93,7 +95,7 @@ const Test routing{"experts: routing equals its definition for every gating, bia
   for (const cpu::Isa isa : test::availableTiers())
     for (int i = 0; i < 600; ++i) {
       cpu::RouterRule rule;
-      rule.gating = std::array{Gating::Softmax, Gating::Sigmoid, Gating::SoftmaxOfSelected}[random() % 3];
+      rule.gating = std::array{Gating::Softmax, Gating::Sigmoid, Gating::RootSoftplus, Gating::SoftmaxOfSelected}[random() % 4];
       rule.groups = std::array{1u, 1u, 2u, 4u}[random() % 4];
       rule.experts = rule.groups * (1 + random() % 40);
       rule.usedGroups = 1 + random() % rule.groups;
@@ -121,7 +123,7 @@ const Test ties{"experts: of equal scores the lower ids win", [] {
 }};
 
 const Test hostileLogits{"experts: NaN and infinite logits have a defined choice", [] {
-  for (const Gating gating : {Gating::Softmax, Gating::Sigmoid, Gating::SoftmaxOfSelected}) {
+  for (const Gating gating : {Gating::Softmax, Gating::Sigmoid, Gating::RootSoftplus, Gating::SoftmaxOfSelected}) {
     cpu::RouterRule rule{.gating = gating, .experts = 5, .used = 2, .normalized = true};
     const auto all = choose(rule, {NaN, NaN, NaN, NaN, NaN});
     check(ids(all) == std::vector<uint32_t>{0, 1} && all[0].weight == 0 && all[1].weight == 0, "nothing but NaN");
@@ -178,6 +180,7 @@ struct Stack {
   Type type;
   size_t experts, rows, length;
   std::vector<std::byte> bytes;
+  std::vector<const std::byte*> begins;
   std::vector<float> bias, scale, values;
 
   Stack(Type type, size_t experts, size_t rows, size_t length, bool extras, Random& random) : type(type), experts(experts), rows(rows), length(length) {
@@ -190,6 +193,7 @@ struct Stack {
       else randomRow(row, rowBytes, random);
       quant::dequantize(type, row, {values.data() + r * length, length});
     }
+    for (size_t e = 0; e < experts; ++e) begins.push_back(bytes.data() + e * rows * rowBytes);
     if (!extras) return;
     bias = randomValues(experts * rows, random, 0.3f);
     for (size_t e = 0; e < experts; ++e) scale.push_back(0.5f + 0.25f * float(e));
@@ -203,13 +207,15 @@ struct Stack {
       if (type == Type::MXFP4) row[at] = std::byte(123);
       else if (type == Type::NVFP4) std::fill_n(row + at, 4, std::byte(0x20 + random() % 16));
       else if (type == Type::IQ4_NL) std::memcpy(row + at, &small, 2), row[at + 1] = std::byte(0x10);
+      else if (type == Type::Q2_K) std::memcpy(row + at + 80, &small, 2), std::memcpy(row + at + 82, &small, 2);
+      else if (type == Type::Q3_K) std::memcpy(row + at + 108, &small, 2);
       else check(false, "no random rows of this type");
     }
   }
 
   cpu::ExpertMatrices matrices(size_t firstRow = 0, size_t count = 0) const {
     const size_t rowBytes = quant::rowBytes(quant::format(type), length);
-    cpu::ExpertMatrices out{type, bytes.data() + firstRow * rowBytes, rowBytes, rows * rowBytes, count ? count : rows};
+    cpu::ExpertMatrices out{type, begins.data(), rowBytes, firstRow, count ? count : rows};
     if (!bias.empty()) out.bias = bias.data() + firstRow, out.biasStride = rows;
     if (!scale.empty()) out.scale = scale.data();
     return out;
@@ -357,8 +363,8 @@ const Test products{"experts: products of every format equal a double reference,
   Random random(7);
   for (const auto& types : {std::array{Type::F32, Type::F32, Type::F32}, {Type::Q8_0, Type::Q8_0, Type::Q8_0}, {Type::Q4_K, Type::Q4_K, Type::Q6_K},
                             {Type::MXFP4, Type::MXFP4, Type::MXFP4}, {Type::NVFP4, Type::NVFP4, Type::NVFP4}, {Type::IQ4_NL, Type::Q5_0, Type::F16},
-                            {Type::BF16, Type::Q4_0, Type::Q5_1}, {Type::F16, Type::NVFP4, Type::IQ4_NL}}) {
-    const bool super = types[0] == Type::Q4_K;
+                            {Type::BF16, Type::Q4_0, Type::Q5_1}, {Type::F16, Type::NVFP4, Type::IQ4_NL}, {Type::Q2_K, Type::Q2_K, Type::Q3_K}}) {
+    const bool super = types[0] == Type::Q4_K || types[0] == Type::Q2_K;
     for (int i = 0; i < (super ? 4 : 10); ++i) {
       const Shape shape = randomShape(random, super ? 256 : 64);
       const auto activation = std::array{Activation::Silu, Activation::Gelu, Activation::Swiglu}[random() % 3];

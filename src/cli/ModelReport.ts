@@ -205,6 +205,9 @@ const samplingText = (sampling: ModelReport["sampling"]): string => {
   return named.length === 0 ? "not said (greedy)" : named.map(([name, value]) => `${name} ${value}`).join(", ")
 }
 
+const predictionRows = (blocks: number): ReadonlyArray<string> =>
+  blocks === 0 ? [] : [`multi-token prediction, ${blocks} ${blocks === 1 ? "block" : "blocks"}, kept aside: neither read nor counted`]
+
 /** The report for people. */
 export const reportLines = (report: ModelReport): ReadonlyArray<string> => {
   const { chat, memory, problems, tensors, tokenizer } = report
@@ -221,7 +224,7 @@ export const reportLines = (report: ModelReport): ReadonlyArray<string> => {
     row("tensors", String(tensors.count)),
     ...tensors.by_format.map(share),
     row("context", `${report.context_length} tokens`),
-    ...(report.prediction_blocks === 0 ? [] : [row("prediction", `multi-token prediction, ${report.prediction_blocks} blocks, not used`)]),
+    ...predictionRows(report.prediction_blocks).map((text) => row("prediction", text)),
     ...(tokenizer === null ? [] : [
       row(
         "tokenizer",

@@ -37,6 +37,7 @@ public:
   CpuDevice(Isa isa, unsigned threads) : kernels_(kernels(isa)), threads_(threads == 0 ? availableCores() : threads) {}
 
   Result<Weight> place(const gguf::Tensor& tensor) override { return weights_.place(tensor); }
+  Result<Weight> placeStack(std::span<const gguf::Tensor* const> matrices) override { return weights_.placeStack(matrices); }
   model::BlockBytes blockBytes(const model::BackendShape& shape) const override {
     const bool half = shape.kvType == model::KvType::F16;
     return {KvCache::blockBytes(Attender::cacheLayers(shape, false), half), KvCache::blockBytes(Attender::cacheLayers(shape, true), half)};

@@ -193,7 +193,7 @@ void ExpertRunner::down(uint32_t rows, const float* sharedGate, float* out, size
 }
 
 void ExpertRunner::multiply(const ExpertMatrices& matrices, size_t expert, const Activations& x, size_t from, size_t to, float* out, size_t stride) const {
-  const std::byte* const rows = matrices.data + expert * matrices.expertBytes + from * matrices.rowBytes;
+  const std::byte* const rows = matrices.experts[expert] + (matrices.firstRow + from) * matrices.rowBytes;
   kernels_->matmulRows(matrices.type, rows, matrices.rowBytes, to - from, x, out, stride);
   const float scale = matrices.scale ? matrices.scale[expert] : 1;
   const float* const bias = matrices.bias ? matrices.bias + expert * matrices.biasStride + from : nullptr;

@@ -13,12 +13,12 @@
 
 namespace mashbox::cpu {
 
-/// One matrix per expert, all of one shape: row r of expert e lies at data + e · expertBytes + r · rowBytes.
+/// One matrix per expert, all of one shape: row r of expert e lies at experts[e] + (firstRow + r) · rowBytes.
 /// An output is scale · W x + bias.
 struct ExpertMatrices {
   quant::Type type = quant::Type::F32;
-  const std::byte* data = nullptr;
-  size_t rowBytes = 0, expertBytes = 0;
+  const std::byte* const* experts = nullptr;
+  size_t rowBytes = 0, firstRow = 0;
   size_t rows = 0;              ///< outputs
   const float* bias = nullptr;  ///< expert e's begin at bias + e · biasStride
   size_t biasStride = 0;
@@ -30,7 +30,7 @@ struct GatedExperts {
   ExpertMatrices gate, up, down;
   model::Activation activation = model::Activation::Silu;
 
-  bool present() const { return gate.data != nullptr; }
+  bool present() const { return gate.experts != nullptr; }
 };
 
 struct ExpertLayer {

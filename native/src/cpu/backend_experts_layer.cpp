@@ -9,9 +9,9 @@ ExpertMatrices stackOf(const model::PlacedStack& stack, size_t rows, const Matri
   const Matrix& matrix = store.matrix(stack.weight);
   ExpertMatrices out;
   out.type = matrix.type();
-  out.data = matrix.tensor->data + stack.firstRow * matrix.rowBytes;
+  out.experts = matrix.stack.data();
   out.rowBytes = matrix.rowBytes;
-  out.expertBytes = matrix.rows() * matrix.rowBytes;
+  out.firstRow = stack.firstRow;
   out.rows = rows;
   out.scale = store.vector(stack.scale);
   if (stack.bias == model::Weight::None) return out;
@@ -24,7 +24,7 @@ ExpertMatrices stackOf(const model::PlacedStack& stack, size_t rows, const Matri
 /// A plain linear layer as a stack of one.
 ExpertMatrices stackOf(const model::PlacedLinear& linear, const MatrixStore& store) {
   const Matrix& matrix = store.matrix(linear.weight);
-  return {matrix.type(), matrix.tensor->data, matrix.rowBytes, 0, matrix.rows(), store.vector(linear.bias), 0, &linear.scale};
+  return {matrix.type(), matrix.stack.data(), matrix.rowBytes, 0, matrix.rows(), store.vector(linear.bias), 0, &linear.scale};
 }
 
 } // namespace

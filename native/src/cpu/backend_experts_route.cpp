@@ -21,6 +21,8 @@ void score(const RouterRule& rule, const Kernels& kernels, float* x) {
   if (rule.gating == Gating::Softmax) kernels.softmax(x, rule.experts);
   if (rule.gating == Gating::Sigmoid)
     for (uint32_t e = 0; e < rule.experts; ++e) x[e] = 1 / (1 + std::exp(-x[e]));
+  if (rule.gating == Gating::RootSoftplus)
+    for (uint32_t e = 0; e < rule.experts; ++e) x[e] = std::sqrt(x[e] > 20 ? x[e] : std::log1p(std::exp(x[e])));
 }
 
 /// The sum of the two best values; of one where there are no two.

@@ -177,6 +177,17 @@ std::span<const Entry> File::entries() const { return impl_->metadata.entries; }
 std::span<const Tensor> File::tensors() const { return impl_->tensors; }
 std::string_view File::architecture() const { return impl_->architecture; }
 
+Tensor Tensor::part(uint64_t first, uint64_t count) const {
+  size_t last = rank - 1;
+  while (last > 0 && dims[last] == 1) --last;
+  const uint64_t each = bytes / dims[last];
+  Tensor out = *this;
+  out.dims[last] = count;
+  out.data += first * each;
+  out.bytes = count * each;
+  return out;
+}
+
 uint64_t File::tensorBytes() const {
   uint64_t total = 0;
   for (const Tensor& tensor : tensors()) total += tensor.bytes;

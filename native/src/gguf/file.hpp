@@ -41,6 +41,8 @@ struct Tensor {
 
   uint64_t rows() const { return dims[1] * dims[2] * dims[3]; }
   uint64_t rowBytes() const { return quant::rowBytes(*format, dims[0]); }
+  /// The part [first, first + count) of the last dimension above 1: rows of a matrix, values of a vector (of a type without blocks).
+  Tensor part(uint64_t first, uint64_t count) const;
 };
 
 /// A GGUF v2/v3 model, mapped read-only; split models are opened by their first part. Every length, offset and count has

@@ -130,8 +130,10 @@ public:
 class Device {
 public:
   virtual ~Device() = default;
-  /// Places a matrix, or a vector as float32. The tensor's bytes outlive the device.
+  /// Places a matrix, a stack of matrices, or a vector as float32. The tensor's bytes outlive the device.
   virtual Result<Weight> place(const gguf::Tensor& tensor) = 0;
+  /// Places matrices of one shape and type as if they were a stack.
+  virtual Result<Weight> placeStack(std::span<const gguf::Tensor* const> matrices) = 0;
   virtual BlockBytes blockBytes(const BackendShape& shape) const = 0;
   /// Bytes of one recurrent state over all layers; 0 without recurrent layers.
   virtual uint64_t stateBytes(const BackendShape& shape) const = 0;

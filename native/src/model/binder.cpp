@@ -1,5 +1,7 @@
 #include "model/binder.hpp"
 
+#include <algorithm>
+
 namespace mashbox::model {
 namespace {
 
@@ -36,6 +38,7 @@ const gguf::Tensor* Binder::bind(const std::string& name, const std::vector<uint
     fail(ErrorKind::Unsupported, name, std::string("type ") + tensor->format->name + " is not supported here");
     return nullptr;
   }
+  bound_.push_back(tensor);
   return tensor;
 }
 
@@ -50,6 +53,13 @@ Linear Binder::linear(const std::string& base, uint64_t inputs, uint64_t outputs
 float Binder::scale(const std::string& name) {
   const auto* tensor = optionalVector(name, 1);
   return tensor ? vectorValues(*tensor)[0] : 1;
+}
+
+std::vector<const gguf::Tensor*> Binder::bound() const {
+  std::vector<const gguf::Tensor*> out = bound_;
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 void Binder::fail(ErrorKind kind, const std::string& name, const std::string& message) {

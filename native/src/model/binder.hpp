@@ -28,9 +28,12 @@ public:
   const gguf::Tensor* bind(const std::string& name, const std::vector<uint64_t>& dims, bool required);
   void fail(ErrorKind kind, const std::string& name, const std::string& message);
   const std::optional<Error>& error() const { return error_; }
+  /// Every tensor that was found, each once, in the order of the file.
+  std::vector<const gguf::Tensor*> bound() const;
 
 private:
   const gguf::File& file_;
+  std::vector<const gguf::Tensor*> bound_;
   std::optional<Error> error_;
 };
 

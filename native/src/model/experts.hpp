@@ -9,6 +9,7 @@ namespace mashbox::model {
 enum class Gating {
   Softmax,          ///< over all experts
   Sigmoid,          ///< of every expert by itself
+  RootSoftplus,     ///< √log(1 + e^logit) of every expert by itself
   SoftmaxOfSelected ///< selection by raw logits, softmax over the selected
 };
 

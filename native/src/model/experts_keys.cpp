@@ -18,7 +18,10 @@ void readGating(Keys& keys, Experts& experts) {
   case 1: experts.gating = Gating::Softmax; return;
   case 2: experts.gating = Gating::Sigmoid; return;
   case 3: experts.gating = Gating::SoftmaxOfSelected; return;
-  default: keys.fail(ErrorKind::Unsupported, key, std::to_string(value) + " is not 1 (softmax), 2 (sigmoid) or 3 (softmax of the selected)");
+  case 4: experts.gating = Gating::RootSoftplus; return;
+  default:
+    keys.fail(ErrorKind::Unsupported, key,
+              std::to_string(value) + " is not 1 (softmax), 2 (sigmoid), 3 (softmax of the selected) or 4 (square root of softplus)");
   }
 }
 

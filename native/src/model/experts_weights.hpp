@@ -4,15 +4,20 @@
 #include "model/config.hpp"
 #include "model/placer.hpp"
 
+#include <vector>
+
 namespace mashbox::model {
 
 /// One matrix per expert: the outputs of expert e are scale[e] · W x + bias. In a fused stack several parts lie behind each other:
 /// the rows of this one begin at `firstRow` of every expert.
 struct ExpertStack {
-  const gguf::Tensor* weight = nullptr; ///< {inputs, outputs of all parts, count}
+  const gguf::Tensor* weight = nullptr; ///< {inputs, outputs of all parts, count}; null where `apart` is not empty
+  std::vector<const gguf::Tensor*> apart{}; ///< {inputs, outputs} of every expert, all of one type: what files from before stacks have
   const gguf::Tensor* bias = nullptr;   ///< {outputs of all parts, count}, F32; may be null
   const gguf::Tensor* scale = nullptr;  ///< {count}; may be null
   uint32_t firstRow = 0;
+
+  quant::Type type() const { return (weight ? weight : apart.front())->format->type; }
 };
 
 /// The tensors of a layer's experts by their part. What a layer does not have is null.

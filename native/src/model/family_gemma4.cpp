@@ -60,7 +60,8 @@ void mapGemma4(Keys& keys, Config& config) {
   forAttention(config, [&](Attention& attention, uint32_t layer) {
     attention.qkNorm = true;
     attention.valueNorm = true;
-    attention.valueIsKey = keys.file().tensor("blk." + std::to_string(layer) + ".attn_v.weight") == nullptr;
+    const std::string block = "blk." + std::to_string(layer) + ".";
+    attention.valueIsKey = !keys.file().tensor(block + "attn_v.weight") && !keys.file().tensor(block + "attn_qkv.weight");
     if (!scaled) attention.scale = 1;
   });
   mapSharedCaches(keys, config, sliding);

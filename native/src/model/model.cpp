@@ -44,13 +44,14 @@ Model::~Model() = default;
 Result<std::shared_ptr<const Model>> Model::load(const LoadOptions& options) {
   auto checked = check(options.path);
   if (!checked) return checked.error();
-  readPages(checked->file.tensors(), options.threads, options.onProgress);
+  readPages(checked->tensors.used, options.threads, options.onProgress);
   auto device = cpu::createDevice(options.isa, options.threads);
   auto weights = placeWeights(checked->tensors, *device);
   if (!weights) return weights.error();
   auto rotations = rotationsOf(*checked);
   auto paths = findExpertPaths(checked->tensors, options.isa);
-  auto impl = std::make_unique<Impl>(Impl{std::move(checked->file), std::move(checked->config), std::move(rotations), std::move(device), std::move(*weights),
+  const uint64_t bytes = checked->tensors.bytes();
+  auto impl = std::make_unique<Impl>(Impl{std::move(checked->file), std::move(checked->config), std::move(rotations), std::move(device), std::move(*weights), bytes,
                                           std::move(paths)});
   return std::shared_ptr<const Model>(new Model(std::move(impl)));
 }
@@ -59,7 +60,8 @@ Result<Inspection> Model::inspect(const std::string& path, const ContextOptions&
   auto checked = check(path);
   if (!checked) return checked.error();
   auto rotations = rotationsOf(*checked);
-  const Model model(std::make_unique<Impl>(Impl{std::move(checked->file), std::move(checked->config), std::move(rotations), cpu::createDevice(cpu::detectIsa(), 1), {}, {}}));
+  const uint64_t bytes = checked->tensors.bytes();
+  const Model model(std::make_unique<Impl>(Impl{std::move(checked->file), std::move(checked->config), std::move(rotations), cpu::createDevice(cpu::detectIsa(), 1), {}, bytes, {}}));
   const Config& config = model.config();
   return Inspection{config.architecture, static_cast<uint32_t>(config.layers.size()), config.predictionBlocks, config.vocabulary, config.contextLength, model.plan(options)};
 }
@@ -79,7 +81,7 @@ BackendShape Model::Impl::shape(const ContextOptions& options, uint32_t contextL
 MemoryPlan Model::plan(const ContextOptions& options) const {
   const BackendShape shape = impl_->shape(options, 0);
   const Device& device = *impl_->device;
-  return planMemory(impl_->config, options, impl_->file.tensorBytes(), device.blockBytes(shape), device.availableMemory(), device.stateBytes(shape));
+  return planMemory(impl_->config, options, impl_->weightBytes, device.blockBytes(shape), device.availableMemory(), device.stateBytes(shape));
 }
 
 } // namespace mashbox::model

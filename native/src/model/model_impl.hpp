@@ -18,6 +18,7 @@ struct Model::Impl {
   std::vector<Rotation> rotations; ///< of Config::ropes
   std::unique_ptr<Device> device;
   Weights weights;
+  uint64_t weightBytes; ///< of the tensors that are used
   ExpertPaths expertPaths;
 
   /// For slots of `contextLength` tokens.

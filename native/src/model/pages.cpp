@@ -20,10 +20,10 @@ struct Piece {
   size_t bytes;
 };
 
-std::vector<Piece> piecesOf(std::span<const gguf::Tensor> tensors) {
+std::vector<Piece> piecesOf(std::span<const gguf::Tensor* const> tensors) {
   std::vector<Piece> pieces;
-  for (const gguf::Tensor& tensor : tensors)
-    for (uint64_t at = 0; at < tensor.bytes; at += Stride) pieces.push_back({tensor.data + at, static_cast<size_t>(std::min<uint64_t>(Stride, tensor.bytes - at))});
+  for (const gguf::Tensor* tensor : tensors)
+    for (uint64_t at = 0; at < tensor->bytes; at += Stride) pieces.push_back({tensor->data + at, static_cast<size_t>(std::min<uint64_t>(Stride, tensor->bytes - at))});
   return pieces;
 }
 
@@ -41,7 +41,7 @@ void readPiece(const Piece& piece, size_t page) {
 
 } // namespace
 
-void readPages(std::span<const gguf::Tensor> tensors, unsigned threads, const std::function<void(double)>& onProgress) {
+void readPages(std::span<const gguf::Tensor* const> tensors, unsigned threads, const std::function<void(double)>& onProgress) {
   const std::vector<Piece> pieces = piecesOf(tensors);
   uint64_t total = 1;
   for (const Piece& piece : pieces) total += piece.bytes;

@@ -3,6 +3,7 @@
 #include "model/linear.hpp"
 
 #include <optional>
+#include <span>
 
 namespace mashbox::model {
 
@@ -11,18 +12,24 @@ class Placer {
 public:
   explicit Placer(Device& device) : device_(device) {}
 
-  Weight place(const gguf::Tensor* tensor) {
-    if (!tensor || error_) return Weight::None;
-    const auto weight = device_.place(*tensor);
-    if (weight) return *weight;
-    error_ = weight.error();
-    return Weight::None;
-  }
-  PlacedLinear place(const Linear& linear) { return {place(linear.weight), place(linear.bias), linear.scale}; }
+  Weight place(const gguf::Tensor* tensor) { return place(tensor, std::nullopt); }
+  PlacedLinear place(const Linear& linear) { return {place(linear.weight, linear.part), place(linear.bias, linear.part), linear.scale}; }
+  /// Matrices of one shape and type, which may lie apart, as one stack.
+  Weight placeStack(std::span<const gguf::Tensor* const> matrices) { return error_ ? Weight::None : kept(device_.placeStack(matrices)); }
 
   const std::optional<Error>& error() const { return error_; }
 
 private:
+  Weight place(const gguf::Tensor* tensor, const std::optional<Part>& part) {
+    if (!tensor || error_) return Weight::None;
+    return kept(device_.place(part ? tensor->part(part->first, part->count) : *tensor));
+  }
+  Weight kept(Result<Weight> weight) {
+    if (weight) return *weight;
+    error_ = weight.error();
+    return Weight::None;
+  }
+
   Device& device_;
   std::optional<Error> error_;
 };

@@ -5,16 +5,28 @@
 namespace mashbox::model {
 namespace {
 
-AttentionTensors bindAttention(Binder& bind, const Config& config, const Attention& a, const std::string& block) {
-  const uint64_t width = config.width, keys = uint64_t{a.kvHeads} * a.keyLength, values = uint64_t{a.heads} * a.valueLength;
-  AttentionTensors out;
-  out.query = bind.linear(block + "attn_q", width, uint64_t{a.heads} * a.queryRows(), a.qkvBias);
-  if (a.qkNorm) out.queryNorm = bind.vector(block + "attn_q_norm.weight", a.keyLength);
-  if (a.ownsCache()) {
-    out.key = bind.linear(block + "attn_k", width, keys, a.qkvBias);
-    if (!a.valueIsKey) out.value = bind.linear(block + "attn_v", width, uint64_t{a.kvHeads} * a.valueLength, a.qkvBias);
-    if (a.qkNorm) out.keyNorm = bind.vector(block + "attn_k_norm.weight", a.keyLength);
+/// Q, K and V from tensors of their own, or from `attn_qkv`, which has their rows behind each other.
+void bindProjections(Binder& bind, uint64_t width, const Attention& a, const std::string& block, AttentionTensors& out) {
+  const uint64_t queries = uint64_t{a.heads} * a.queryRows(), keys = uint64_t{a.kvHeads} * a.keyLength;
+  const uint64_t values = a.valueIsKey ? 0 : uint64_t{a.kvHeads} * a.valueLength;
+  if (bind.has(block + "attn_qkv.weight")) {
+    const Linear joint = bind.linear(block + "attn_qkv", width, queries + keys + values, a.qkvBias);
+    out.query = joint.outputs(0, queries);
+    if (a.ownsCache()) out.key = joint.outputs(queries, keys);
+    if (a.ownsCache() && values) out.value = joint.outputs(queries + keys, values);
+    return;
   }
+  out.query = bind.linear(block + "attn_q", width, queries, a.qkvBias);
+  if (a.ownsCache()) out.key = bind.linear(block + "attn_k", width, keys, a.qkvBias);
+  if (a.ownsCache() && values) out.value = bind.linear(block + "attn_v", width, values, a.qkvBias);
+}
+
+AttentionTensors bindAttention(Binder& bind, const Config& config, const Attention& a, const std::string& block) {
+  const uint64_t width = config.width, values = uint64_t{a.heads} * a.valueLength;
+  AttentionTensors out;
+  bindProjections(bind, width, a, block, out);
+  if (a.qkNorm) out.queryNorm = bind.vector(block + "attn_q_norm.weight", a.keyLength);
+  if (a.qkNorm && a.ownsCache()) out.keyNorm = bind.vector(block + "attn_k_norm.weight", a.keyLength);
   if (a.gate == OutputGate::SoftplusPerHead) out.gate = bind.linear(block + "attn_gate", width, a.heads);
   if (a.gate == OutputGate::SoftplusPerElement) out.gate = bind.linear(block + "attn_gate", width, values);
   if (a.sinks) out.sinks = bind.vector(block + "attn_sinks.weight", a.heads);
@@ -78,7 +90,14 @@ Result<Tensors> bindTensors(const gguf::File& file, const Config& config) {
   else
     out.output = bind.linear("output", config.width, config.vocabulary);
   if (bind.error()) return *bind.error();
+  out.used = bind.bound();
   return out;
+}
+
+uint64_t Tensors::bytes() const {
+  uint64_t total = 0;
+  for (const gguf::Tensor* tensor : used) total += tensor->bytes;
+  return total;
 }
 
 } // namespace mashbox::model

@@ -4,6 +4,7 @@
 #include "model/delta_net_weights.hpp"
 #include "model/experts_weights.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -55,6 +56,9 @@ struct Tensors {
   std::vector<LayerTensors> layers;
   const gguf::Tensor* outputNorm = nullptr;
   Linear output;
+  std::vector<const gguf::Tensor*> used; ///< all of these, each once, in the order of the file; it may have others, which are kept aside
+
+  uint64_t bytes() const; ///< of `used`
 };
 
 /// Finds every tensor that `config` asks for; the error names the tensor. See Binder.

@@ -72,6 +72,16 @@ describe("what a file holds", () => {
       assert.deepEqual([whole.memory?.fits, whole.problems[0]?.subject], [false, "ctx"])
     }))
 
+  planned(`says that blocks for multi-token prediction are kept aside, and does not count them${why}`, () =>
+    Effect.gen(function*() {
+      const path = "test/fixtures/golden/qwen35-mtp/model-q8_0.gguf"
+      const found = yield* report(path, { contextLength: 256 })
+      assert.strictEqual(found.prediction_blocks, 1)
+      assert.include(ModelReport.reportLines(found).join("\n"), "multi-token prediction, 1 block, kept aside")
+      const { tensorBytes } = yield* GgufMetadata.read(path)
+      assert.isBelow(found.memory?.weights ?? Infinity, tensorBytes)
+    }))
+
   it.live("of a split model is told from all of its parts", () =>
     Effect.gen(function*() {
       const name = readdirSync("test/fixtures/golden/split").find((file) => file.includes("00001-of-"))
