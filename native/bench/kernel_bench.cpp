@@ -24,7 +24,8 @@ using cpu::Isa;
 using quant::Type;
 
 constexpr size_t Length = 2048;
-constexpr Type Types[] = {Type::Q4_0, Type::Q4_1, Type::Q5_0, Type::Q5_1, Type::Q8_0, Type::Q4_K, Type::Q5_K, Type::Q6_K, Type::F16, Type::BF16, Type::F32};
+constexpr Type Types[] = {Type::Q4_0, Type::Q4_1, Type::Q5_0,   Type::Q5_1,   Type::Q8_0,  Type::Q2_K,  Type::Q3_K, Type::Q4_K, Type::Q5_K,
+                          Type::Q6_K, Type::IQ4_NL, Type::IQ4_XS, Type::MXFP4, Type::NVFP4, Type::F16, Type::BF16, Type::F32};
 
 /// Best seconds of `passes` runs.
 template <class Run> double best(int passes, const Run& run) {
@@ -58,6 +59,16 @@ struct Rows {
   }
 };
 
+/// Quantized values; of a format without a quantizer codes with scales below 1, whatever byte they are.
+void fillRows(Type type, size_t rows, std::byte* weights) {
+  const size_t rowBytes = quant::rowBytes(quant::format(type), Length);
+  const std::vector<float> values = randomValues(rows * Length);
+  std::mt19937 random(2);
+  for (size_t r = 0; r < rows; ++r)
+    if (quant::encodable(type)) quant::quantize(type, std::span(values).subspan(r * Length, Length), weights + r * rowBytes);
+    else std::generate_n(weights + r * rowBytes, rowBytes, [&] { return std::byte(random() & 0x3b); });
+}
+
 void multiply(cpu::ThreadPool& pool, const cpu::Kernels& kernels, Type type, const std::byte* weights, size_t rowCount, const cpu::Activations& x, std::vector<float>& out) {
   const size_t rowBytes = quant::rowBytes(quant::format(type), Length);
   pool.parallelFor(rowCount, 16, [&](size_t begin, size_t end, unsigned) {
@@ -84,8 +95,7 @@ int main(int argc, char** argv) {
     const quant::Format& format = quant::format(type);
     if (argc > 1 && std::none_of(argv + 1, argv + argc, [&](const char* name) { return std::string_view(name) == format.name; })) continue;
     const size_t rowBytes = quant::rowBytes(format, Length), rowCount = bytes / rowBytes / 16 * 16;
-    const std::vector<float> values = randomValues(16 * Length);
-    for (size_t r = 0; r < 16; ++r) quant::quantize(type, std::span(values).subspan(r * Length, Length), weights + r * rowBytes);
+    fillRows(type, 16, weights);
     for (size_t r = 16; r < rowCount; ++r) std::memcpy(weights + r * rowBytes, weights + r % 16 * rowBytes, rowBytes);
     for (int tier = int(*isa); tier >= 0; --tier) {
       const cpu::Kernels& kernels = cpu::kernels(Isa(tier));

@@ -77,16 +77,6 @@ template <class Format> void matmul(const std::byte* weights, size_t rowBytes, s
   for (size_t r = part * Rows; r < rowCount; ++r) tileColumns<Format, 1>(weights + r * rowBytes, rowBytes, 1, x, out + r, outStride);
 }
 
-void matmulDequantized(Type type, const std::byte* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
-  const size_t floatBytes = x.length * sizeof(float);
-  std::byte* rows = threadScratch(3 * floatBytes);
-  for (size_t r = 0; r < rowCount; r += 3) {
-    const size_t count = rowCount - r < 3 ? rowCount - r : 3;
-    for (size_t i = 0; i < count; ++i) dequantizeRow(type, weights + (r + i) * rowBytes, reinterpret_cast<float*>(rows + i * floatBytes), x.length);
-    matmul<F32>(rows, floatBytes, count, x, out + r, outStride);
-  }
-}
-
 } // namespace
 
 void matmulFloat(Type type, const std::byte* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
@@ -94,7 +84,7 @@ void matmulFloat(Type type, const std::byte* weights, size_t rowBytes, size_t ro
   case Type::F32: return matmul<F32>(weights, rowBytes, rowCount, x, out, outStride);
   case Type::F16: return matmul<F16>(weights, rowBytes, rowCount, x, out, outStride);
   case Type::BF16: return matmul<BF16>(weights, rowBytes, rowCount, x, out, outStride);
-  default: return matmulDequantized(type, weights, rowBytes, rowCount, x, out, outStride);
+  default: return scalarKernels.matmulRows(type, weights, rowBytes, rowCount, x, out, outStride);
   }
 }
 

@@ -170,17 +170,6 @@ template <class Format> void matmul(const std::byte* weights, size_t rowBytes, s
   (x.rows < 24 ? matmulTiles<Format> : matmulPanels<Format>)(weights, rowBytes, rowCount, x, out, outStride);
 }
 
-/// Dequantizes four rows at a time, too few for the matrix kernel.
-void matmulDequantized(Type type, const std::byte* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
-  const size_t floatBytes = x.length * sizeof(float);
-  std::byte* rows = threadScratch(4 * floatBytes);
-  for (size_t r = 0; r < rowCount; r += 4) {
-    const size_t count = rowCount - r < 4 ? rowCount - r : 4;
-    for (size_t i = 0; i < count; ++i) dequantizeRow(type, weights + (r + i) * rowBytes, reinterpret_cast<float*>(rows + i * floatBytes), x.length);
-    matmulTiles<F32>(rows, floatBytes, count, x, out + r, outStride);
-  }
-}
-
 } // namespace
 
 void matmulFloat(Type type, const std::byte* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
@@ -188,7 +177,7 @@ void matmulFloat(Type type, const std::byte* weights, size_t rowBytes, size_t ro
   case Type::F32: return matmul<F32>(weights, rowBytes, rowCount, x, out, outStride);
   case Type::F16: return matmul<F16>(weights, rowBytes, rowCount, x, out, outStride);
   case Type::BF16: return matmul<BF16>(weights, rowBytes, rowCount, x, out, outStride);
-  default: return matmulDequantized(type, weights, rowBytes, rowCount, x, out, outStride);
+  default: return scalarKernels.matmulRows(type, weights, rowBytes, rowCount, x, out, outStride);
   }
 }
 

@@ -21,8 +21,8 @@ Column column(const Activations& x, size_t m, float* out, size_t outStride) {
   return {x.q + m * x.length, x.scale + m * (x.length / 32), x.sum16 + m * (x.length / 16), out + m * outStride};
 }
 
-/// Adds up eight registers of partial sums: one lane per block.
-template <bool Factors> __m256i reduce(const __m256i p[8], const Group& group) {
+/// Adds up eight registers of partial sums, the halves of blocks apart: one lane per block.
+template <bool Factors> void reduce(const __m256i p[8], const Group& group, __m256i half[2]) {
   __m256i quarter[2];
   for (int i = 0; i < 2; ++i) {
     const __m256i* x = p + 4 * i;
@@ -31,8 +31,20 @@ template <bool Factors> __m256i reduce(const __m256i p[8], const Group& group) {
     quarter[i] = _mm256_add_epi32(_mm256_unpacklo_epi64(left, right), _mm256_unpackhi_epi64(left, right));
     if constexpr (Factors) quarter[i] = _mm256_mullo_epi32(quarter[i], group.factors[i]);
   }
-  return _mm256_add_epi32(_mm256_permute2x128_si256(quarter[0], quarter[1], 0x20), _mm256_permute2x128_si256(quarter[0], quarter[1], 0x31));
+  half[0] = _mm256_permute2x128_si256(quarter[0], quarter[1], 0x20);
+  half[1] = _mm256_permute2x128_si256(quarter[0], quarter[1], 0x31);
 }
+
+/// The first and second words of every lane as 32-bit numbers.
+__m256i firstWords(__m256i pairs) { return _mm256_srai_epi32(_mm256_slli_epi32(pairs, 16), 16); }
+__m256i secondWords(__m256i pairs) { return _mm256_srai_epi32(pairs, 16); }
+
+__m256i times(__m256i x, int factor) { return _mm256_mullo_epi32(x, _mm256_set1_epi32(factor)); }
+
+/// acc + scale · a · sum
+__m256 addScaled(__m256 acc, __m256 scale, __m256 a, __m256i sum) { return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(scale, a), _mm256_cvtepi32_ps(sum))); }
+/// acc + min · (a · sum)
+__m256 addMin(__m256 acc, __m256 min, __m256 a, __m256i sum) { return _mm256_add_ps(acc, _mm256_mul_ps(min, _mm256_mul_ps(a, _mm256_cvtepi32_ps(sum)))); }
 
 /// One group of `count` blocks of a weight row against one activation row.
 template <class Format> __m256 step(__m256 acc, const Group& group, const int8_t* q, __m256 a, __m256i sums, unsigned count) {
@@ -41,16 +53,19 @@ template <class Format> __m256 step(__m256 acc, const Group& group, const int8_t
     p[b] = _mm256_setzero_si256();
     if (b < count) p[b] = Format::isSigned ? dotSigned(group.code[b], load256(q + 32 * b)) : dotUnsigned(group.code[b], load256(q + 32 * b));
   }
-  __m256i sum = reduce<Format::hasFactors>(p, group);
-  if constexpr (Format::hasFactors)
-    sum = _mm256_sub_epi32(sum, _mm256_slli_epi32(_mm256_madd_epi16(sums, group.factors16), 5));
+  __m256i half[2];
+  reduce<Format::hasFactors>(p, group, half);
+  if constexpr (Format::hasHalves) {
+    acc = addScaled(acc, group.scale, a, _mm256_sub_epi32(half[0], times(firstWords(sums), Format::offset)));
+    return addScaled(acc, group.second, a, _mm256_sub_epi32(half[1], times(secondWords(sums), Format::offset)));
+  }
+  __m256i sum = _mm256_add_epi32(half[0], half[1]);
+  if constexpr (Format::hasFactors && Format::offset != 0)
+    sum = _mm256_sub_epi32(sum, _mm256_slli_epi32(_mm256_madd_epi16(sums, group.factors16), __builtin_ctz(Format::offset)));
   else if constexpr (Format::offset != 0)
     sum = _mm256_sub_epi32(sum, _mm256_madd_epi16(sums, _mm256_set1_epi16(Format::offset)));
-  acc = _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(group.scale, a), _mm256_cvtepi32_ps(sum)));
-  if constexpr (Format::hasMin) {
-    const __m256 total = _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, _mm256_set1_epi16(1)));
-    acc = _mm256_add_ps(acc, _mm256_mul_ps(group.min, _mm256_mul_ps(a, total)));
-  }
+  acc = addScaled(acc, group.scale, a, sum);
+  if constexpr (Format::hasMin) acc = addMin(acc, group.min, a, _mm256_madd_epi16(sums, Format::hasMinFactors ? group.minFactors16 : _mm256_set1_epi16(1)));
   return acc;
 }
 
@@ -94,8 +109,8 @@ void matmulRowwise(const uint8_t* weights, size_t rowBytes, size_t rowCount, con
 /// Eight weight rows of one 32-value block, lanes = rows; the matrix kernel's diet.
 struct PanelBlock {
   __m256i code[8]; ///< four consecutive k per lane
-  __m256 scale, min;
-  __m256i factors[2];
+  __m256 scale, min, second;
+  __m256i factors16, minFactors16; ///< of both halves of the block
 };
 
 /// Panel blocks are stored in the order in which the lanes of tiers.hpp are added up.
@@ -104,8 +119,8 @@ constexpr unsigned LaneOrder[8] = {0, 4, 2, 6, 1, 5, 3, 7};
 /// Lays out rows [0, rows) of `weights`; the missing ones of eight repeat the last. `panel` has room for each lane's `groups` blocks.
 template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_t rows, size_t blocks, PanelBlock* panel) {
   alignas(32) uint8_t codes[8][PanelRows][32];
-  alignas(32) float scales[PanelRows][8], mins[PanelRows][8];
-  alignas(32) int32_t factors[2][PanelRows][8];
+  alignas(32) float scales[PanelRows][8], mins[PanelRows][8], seconds[PanelRows][8];
+  alignas(32) int32_t factors[PanelRows][8], minFactors[PanelRows][8];
   const size_t groups = (blocks + 7) / 8;
   for (size_t g = 0; g < groups; ++g) {
     const unsigned count = unsigned(blocks - 8 * g < 8 ? blocks - 8 * g : 8);
@@ -118,17 +133,16 @@ template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_
       for (unsigned b = 0; b < count; ++b) _mm256_store_si256(reinterpret_cast<__m256i*>(codes[b][r]), group.code[b]);
       _mm256_store_ps(scales[r], group.scale);
       if constexpr (Format::hasMin) _mm256_store_ps(mins[r], group.min);
-      if constexpr (Format::hasFactors) {
-        // Words of a block are its two halves' factors: sign-extend the even ones, shift the odd ones down.
-        _mm256_store_si256(reinterpret_cast<__m256i*>(factors[0][r]), _mm256_srai_epi32(_mm256_slli_epi32(group.factors16, 16), 16));
-        _mm256_store_si256(reinterpret_cast<__m256i*>(factors[1][r]), _mm256_srai_epi32(group.factors16, 16));
-      }
+      if constexpr (Format::hasHalves) _mm256_store_ps(seconds[r], group.second);
+      if constexpr (Format::hasFactors) _mm256_store_si256(reinterpret_cast<__m256i*>(factors[r]), group.factors16);
+      if constexpr (Format::hasMinFactors) _mm256_store_si256(reinterpret_cast<__m256i*>(minFactors[r]), group.minFactors16);
     }
-    __m256i scale[8], min[8], factor[2][8];
+    __m256i scale[8], min[8], second[8], factor[8], minFactor[8];
     transpose8x8(scales, scale);
     if constexpr (Format::hasMin) transpose8x8(mins, min);
-    if constexpr (Format::hasFactors)
-      for (int h = 0; h < 2; ++h) transpose8x8(factors[h], factor[h]);
+    if constexpr (Format::hasHalves) transpose8x8(seconds, second);
+    if constexpr (Format::hasFactors) transpose8x8(factors, factor);
+    if constexpr (Format::hasMinFactors) transpose8x8(minFactors, minFactor);
     for (unsigned j = 0; j < 8; ++j) {
       const unsigned b = LaneOrder[j];
       if (b >= count) continue;
@@ -136,8 +150,9 @@ template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_
       transpose8x8(codes[b], block.code);
       block.scale = _mm256_castsi256_ps(scale[b]);
       if constexpr (Format::hasMin) block.min = _mm256_castsi256_ps(min[b]);
-      if constexpr (Format::hasFactors)
-        for (int h = 0; h < 2; ++h) block.factors[h] = factor[h][b];
+      if constexpr (Format::hasHalves) block.second = _mm256_castsi256_ps(second[b]);
+      if constexpr (Format::hasFactors) block.factors16 = factor[b];
+      if constexpr (Format::hasMinFactors) block.minFactors16 = minFactor[b];
     }
   }
 }
@@ -170,25 +185,34 @@ template <class Format, int Columns> void multiplyPanel(const PanelBlock* panel,
     const PanelBlock* block = panel + j * groups;
     for (size_t b = LaneOrder[j]; b < blocks; b += 8, ++block) {
       __m256i sum[Columns];
+      const auto multiplyHalf = [&](int h, __m256i half[Columns]) {
+        for (int c = 0; c < Columns; ++c) half[c] = _mm256_set1_epi32(-Format::offset * x[c].sum16[2 * b + h]);
+        multiplyWords<Format, Columns>(block->code, 4 * h, 4 * h + 4, x, b, half);
+      };
+      const auto scaled = [&](__m256 scale) {
+        for (int c = 0; c < Columns; ++c) acc[c] = addScaled(acc[c], scale, _mm256_set1_ps(x[c].scale[b]), sum[c]);
+      };
+      if constexpr (Format::hasHalves) {
+        multiplyHalf(0, sum);
+        scaled(block->scale);
+        multiplyHalf(1, sum);
+        scaled(block->second);
+        continue;
+      }
       if constexpr (Format::hasFactors) {
         __m256i half[2][Columns];
-        for (int h = 0; h < 2; ++h) {
-          for (int c = 0; c < Columns; ++c) half[h][c] = _mm256_set1_epi32(-Format::offset * x[c].sum16[2 * b + h]);
-          multiplyWords<Format, Columns>(block->code, 4 * h, 4 * h + 4, x, b, half[h]);
-        }
-        for (int c = 0; c < Columns; ++c)
-          sum[c] = _mm256_add_epi32(_mm256_mullo_epi32(half[0][c], block->factors[0]), _mm256_mullo_epi32(half[1][c], block->factors[1]));
+        for (int h = 0; h < 2; ++h) multiplyHalf(h, half[h]);
+        const __m256i first = firstWords(block->factors16), second = secondWords(block->factors16);
+        for (int c = 0; c < Columns; ++c) sum[c] = _mm256_add_epi32(_mm256_mullo_epi32(half[0][c], first), _mm256_mullo_epi32(half[1][c], second));
       } else {
         for (int c = 0; c < Columns; ++c) sum[c] = _mm256_set1_epi32(-Format::offset * (x[c].sum16[2 * b] + x[c].sum16[2 * b + 1]));
         multiplyWords<Format, Columns>(block->code, 0, 8, x, b, sum);
       }
-      for (int c = 0; c < Columns; ++c) {
-        const __m256 scale = _mm256_mul_ps(block->scale, _mm256_set1_ps(x[c].scale[b]));
-        acc[c] = _mm256_add_ps(acc[c], _mm256_mul_ps(scale, _mm256_cvtepi32_ps(sum[c])));
-        if constexpr (Format::hasMin) {
-          const float total = x[c].scale[b] * float(x[c].sum16[2 * b] + x[c].sum16[2 * b + 1]);
-          acc[c] = _mm256_add_ps(acc[c], _mm256_mul_ps(block->min, _mm256_set1_ps(total)));
-        }
+      scaled(block->scale);
+      if constexpr (Format::hasMin) {
+        const __m256i factors = Format::hasMinFactors ? block->minFactors16 : _mm256_set1_epi16(1);
+        for (int c = 0; c < Columns; ++c)
+          acc[c] = addMin(acc[c], block->min, _mm256_set1_ps(x[c].scale[b]), _mm256_madd_epi16(factors, _mm256_set1_epi32(int(loadU32(x[c].sum16 + 2 * b)))));
       }
     }
     // Each finished lane joins those of its subtree.
@@ -243,12 +267,15 @@ void matmulInt8(Type type, const std::byte* weights, size_t rowBytes, size_t row
   case Type::Q5_0: return matmul<Q5_0>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q5_1: return matmul<Q5_1>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q8_0: return matmul<Q8_0>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::Q2_K: return matmul<Q2_K>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::Q3_K: return matmul<Q3_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q4_K: return matmul<Q4_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q5_K: return matmul<Q5_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q6_K: return matmul<Q6_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::IQ4_NL: return matmul<IQ4_NL>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::IQ4_XS: return matmul<IQ4_XS>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::MXFP4: return matmul<MXFP4>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::NVFP4: return matmul<NVFP4>(bytes, rowBytes, rowCount, x, out, outStride);
   default: return;
   }
 }

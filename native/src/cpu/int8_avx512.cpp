@@ -21,8 +21,8 @@ Column column(const Activations& x, size_t m, float* out, size_t outStride) {
   return {x.q + m * x.length, x.scale + m * (x.length / 32), x.sum16 + m * (x.length / 16), out + m * outStride};
 }
 
-/// Adds up eight registers of two rows' partial sums: [first row: one lane per block | second row].
-template <bool Factors> __m512i reduce(const __m512i p[8], const Group& group) {
+/// Adds up eight registers of two rows' partial sums, the halves of blocks apart: [first row: one lane per block | second row].
+template <bool Factors> void reduce(const __m512i p[8], const Group& group, __m512i half[2]) {
   __m512i quarter[2];
   for (int i = 0; i < 2; ++i) {
     const __m512i* x = p + 4 * i;
@@ -31,10 +31,20 @@ template <bool Factors> __m512i reduce(const __m512i p[8], const Group& group) {
     quarter[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(left, right), _mm512_unpackhi_epi64(left, right));
     if constexpr (Factors) quarter[i] = _mm512_mullo_epi32(quarter[i], group.factors[i]);
   }
-  const __m512i a = _mm512_permutex2var_epi64(quarter[0], _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), quarter[1]);
-  const __m512i b = _mm512_permutex2var_epi64(quarter[0], _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15), quarter[1]);
-  return _mm512_add_epi32(a, b);
+  half[0] = _mm512_permutex2var_epi64(quarter[0], _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), quarter[1]);
+  half[1] = _mm512_permutex2var_epi64(quarter[0], _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15), quarter[1]);
 }
+
+/// The first and second words of every lane as 32-bit numbers.
+__m512i firstWords(__m512i pairs) { return _mm512_srai_epi32(_mm512_slli_epi32(pairs, 16), 16); }
+__m512i secondWords(__m512i pairs) { return _mm512_srai_epi32(pairs, 16); }
+
+__m512i times(__m512i x, int factor) { return _mm512_mullo_epi32(x, _mm512_set1_epi32(factor)); }
+
+/// acc + scale · a · sum
+__m512 addScaled(__m512 acc, __m512 scale, __m512 a, __m512i sum) { return _mm512_add_ps(acc, _mm512_mul_ps(_mm512_mul_ps(scale, a), _mm512_cvtepi32_ps(sum))); }
+/// acc + min · (a · sum)
+__m512 addMin(__m512 acc, __m512 min, __m512 a, __m512i sum) { return _mm512_add_ps(acc, _mm512_mul_ps(min, _mm512_mul_ps(a, _mm512_cvtepi32_ps(sum)))); }
 
 /// One group of blocks of two rows against one activation row.
 template <class Format, bool Full> __m512 step(__m512 acc, const Group& group, const int8_t* q, const float* scale, const int16_t* sum16, unsigned count) {
@@ -43,18 +53,21 @@ template <class Format, bool Full> __m512 step(__m512 acc, const Group& group, c
     p[b] = _mm512_setzero_si512();
     if (Full || b < count) p[b] = _mm512_dpbusd_epi32(p[b], group.code[b], twice256(q + 32 * b));
   }
-  __m512i sum = reduce<Format::hasFactors>(p, group);
+  __m512i half[2];
+  reduce<Format::hasFactors>(p, group, half);
   const __m512i sums = Full ? twice256(sum16) : _mm512_broadcast_i64x4(_mm256_maskz_loadu_epi16(__mmask16((1u << 2 * count) - 1), sum16));
   const __m512 a = _mm512_broadcast_f32x8(Full ? _mm256_loadu_ps(scale) : _mm256_maskz_loadu_ps(__mmask8((1u << count) - 1), scale));
-  if constexpr (Format::hasFactors)
-    sum = _mm512_sub_epi32(sum, _mm512_slli_epi32(_mm512_madd_epi16(sums, group.factors16), 5));
+  if constexpr (Format::hasHalves) {
+    acc = addScaled(acc, group.scale, a, _mm512_sub_epi32(half[0], times(firstWords(sums), Format::offset)));
+    return addScaled(acc, group.second, a, _mm512_sub_epi32(half[1], times(secondWords(sums), Format::offset)));
+  }
+  __m512i sum = _mm512_add_epi32(half[0], half[1]);
+  if constexpr (Format::hasFactors && Format::offset != 0)
+    sum = _mm512_sub_epi32(sum, _mm512_slli_epi32(_mm512_madd_epi16(sums, group.factors16), __builtin_ctz(Format::offset)));
   else if constexpr (Format::offset != 0)
     sum = _mm512_sub_epi32(sum, _mm512_madd_epi16(sums, _mm512_set1_epi16(Format::offset)));
-  acc = _mm512_add_ps(acc, _mm512_mul_ps(_mm512_mul_ps(group.scale, a), _mm512_cvtepi32_ps(sum)));
-  if constexpr (Format::hasMin) {
-    const __m512 total = _mm512_cvtepi32_ps(_mm512_madd_epi16(sums, _mm512_set1_epi16(1)));
-    acc = _mm512_add_ps(acc, _mm512_mul_ps(group.min, _mm512_mul_ps(a, total)));
-  }
+  acc = addScaled(acc, group.scale, a, sum);
+  if constexpr (Format::hasMin) acc = addMin(acc, group.min, a, _mm512_madd_epi16(sums, Format::hasMinFactors ? group.minFactors16 : _mm512_set1_epi16(1)));
   return acc;
 }
 
@@ -96,8 +109,8 @@ void matmulPairs(const uint8_t* weights, size_t rowBytes, size_t rowCount, const
 /// Sixteen weight rows of one 32-value block, lanes = rows; the matrix kernel's diet.
 struct PanelBlock {
   __m512i code[8]; ///< four consecutive k per lane
-  __m512 scale, min;
-  __m512i factors[2];
+  __m512 scale, min, second;
+  __m512i factors16, minFactors16; ///< of both halves of the block
 };
 
 /// Panel blocks are stored in the order in which the lanes of tiers.hpp are added up.
@@ -106,8 +119,8 @@ constexpr unsigned LaneOrder[8] = {0, 4, 2, 6, 1, 5, 3, 7};
 /// Lays out rows [0, rows) of `weights`; the missing ones of sixteen repeat the last. `panel` has room for each lane's `groups` blocks.
 template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_t rows, size_t blocks, PanelBlock* panel) {
   alignas(64) uint8_t codes[8][PanelRows][32];
-  alignas(64) float scales[PanelRows][8], mins[PanelRows][8];
-  alignas(64) int32_t factors[2][PanelRows][8];
+  alignas(64) float scales[PanelRows][8], mins[PanelRows][8], seconds[PanelRows][8];
+  alignas(64) int32_t factors[PanelRows][8], minFactors[PanelRows][8];
   const size_t groups = (blocks + 7) / 8;
   for (size_t g = 0; g < groups; ++g) {
     const unsigned count = unsigned(blocks - 8 * g < 8 ? blocks - 8 * g : 8);
@@ -122,17 +135,16 @@ template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_
       for (unsigned b = 0; b < count; ++b) _mm512_store_si512(codes[b][r], group.code[b]);
       _mm512_store_ps(scales[r], group.scale);
       if constexpr (Format::hasMin) _mm512_store_ps(mins[r], group.min);
-      if constexpr (Format::hasFactors) {
-        // Words of a block are its two halves' factors: sign-extend the even ones, shift the odd ones down.
-        _mm512_store_si512(factors[0][r], _mm512_srai_epi32(_mm512_slli_epi32(group.factors16, 16), 16));
-        _mm512_store_si512(factors[1][r], _mm512_srai_epi32(group.factors16, 16));
-      }
+      if constexpr (Format::hasHalves) _mm512_store_ps(seconds[r], group.second);
+      if constexpr (Format::hasFactors) _mm512_store_si512(factors[r], group.factors16);
+      if constexpr (Format::hasMinFactors) _mm512_store_si512(minFactors[r], group.minFactors16);
     }
-    __m512i scale[8], min[8], factor[2][8];
+    __m512i scale[8], min[8], second[8], factor[8], minFactor[8];
     transpose16x8(scales, scale);
     if constexpr (Format::hasMin) transpose16x8(mins, min);
-    if constexpr (Format::hasFactors)
-      for (int h = 0; h < 2; ++h) transpose16x8(factors[h], factor[h]);
+    if constexpr (Format::hasHalves) transpose16x8(seconds, second);
+    if constexpr (Format::hasFactors) transpose16x8(factors, factor);
+    if constexpr (Format::hasMinFactors) transpose16x8(minFactors, minFactor);
     for (unsigned j = 0; j < 8; ++j) {
       const unsigned b = LaneOrder[j];
       if (b >= count) continue;
@@ -140,8 +152,9 @@ template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_
       transpose16x8(codes[b], block.code);
       block.scale = _mm512_castsi512_ps(scale[b]);
       if constexpr (Format::hasMin) block.min = _mm512_castsi512_ps(min[b]);
-      if constexpr (Format::hasFactors)
-        for (int h = 0; h < 2; ++h) block.factors[h] = factor[h][b];
+      if constexpr (Format::hasHalves) block.second = _mm512_castsi512_ps(second[b]);
+      if constexpr (Format::hasFactors) block.factors16 = factor[b];
+      if constexpr (Format::hasMinFactors) block.minFactors16 = minFactor[b];
     }
   }
 }
@@ -150,8 +163,9 @@ template <class Format> void pack(const uint8_t* weights, size_t rowBytes, size_
 struct ColumnBlock {
   int32_t word[8][16]; ///< four consecutive codes
   float scale[16];
-  int32_t correction[2][16]; ///< for the weight codes' offset: per block, or per half block with factors
+  int32_t correction[2][16]; ///< for the weight codes' offset: per block, or per half block where those count apart
   float sum[16];             ///< scale · sum of the codes, for minimums
+  int32_t halfSums[16];      ///< sums of the codes of both halves, a word each, for minimums with factors
 };
 constexpr size_t TileColumns = 16;
 /// Activation rows that are laid out at a time: their blocks should stay in the second-level cache.
@@ -177,14 +191,14 @@ template <class Format> void layOut(const Activations& x, size_t m, size_t count
       const __m512i sums = _mm512_mask_i32gather_epi32(zero, present, stride, x.sum16 + 2 * (m * blocks + b), 4);
       const __m512i total = _mm512_madd_epi16(sums, _mm512_set1_epi16(1));
       _mm512_storeu_ps(block.scale, scale);
-      if constexpr (Format::hasFactors) {
-        const __m512i first = _mm512_srai_epi32(_mm512_slli_epi32(sums, 16), 16), second = _mm512_srai_epi32(sums, 16);
-        _mm512_storeu_si512(block.correction[0], _mm512_mullo_epi32(first, _mm512_set1_epi32(-Format::offset)));
-        _mm512_storeu_si512(block.correction[1], _mm512_mullo_epi32(second, _mm512_set1_epi32(-Format::offset)));
+      if constexpr (Format::hasFactors || Format::hasHalves) {
+        _mm512_storeu_si512(block.correction[0], times(firstWords(sums), -Format::offset));
+        _mm512_storeu_si512(block.correction[1], times(secondWords(sums), -Format::offset));
       } else if constexpr (Format::offset != 0) {
-        _mm512_storeu_si512(block.correction[0], _mm512_mullo_epi32(total, _mm512_set1_epi32(-Format::offset)));
+        _mm512_storeu_si512(block.correction[0], times(total, -Format::offset));
       }
-      if constexpr (Format::hasMin) _mm512_storeu_ps(block.sum, _mm512_mul_ps(scale, _mm512_cvtepi32_ps(total)));
+      if constexpr (Format::hasMinFactors) _mm512_storeu_si512(block.halfSums, sums);
+      else if constexpr (Format::hasMin) _mm512_storeu_ps(block.sum, _mm512_mul_ps(scale, _mm512_cvtepi32_ps(total)));
     }
 }
 
@@ -207,19 +221,32 @@ void multiplyPanel(const PanelBlock* panel, const ColumnBlock* x, size_t c0, siz
     const ColumnBlock* column = x + j * groups;
     for (size_t b = LaneOrder[j]; b < blocks; b += 8, ++block, ++column) {
       __m512i sum[Columns];
+      const auto scaled = [&](__m512 scale) {
+        for (int c = 0; c < Columns; ++c) acc[c] = addScaled(acc[c], scale, _mm512_set1_ps(column->scale[c0 + c]), sum[c]);
+      };
+      if constexpr (Format::hasHalves) {
+        multiplyWords<Format, Columns>(block->code, 0, 4, *column, c0, 0, sum);
+        scaled(block->scale);
+        multiplyWords<Format, Columns>(block->code, 4, 8, *column, c0, 1, sum);
+        scaled(block->second);
+        continue;
+      }
       if constexpr (Format::hasFactors) {
+        const __m512i first = firstWords(block->factors16), second = secondWords(block->factors16);
         __m512i half[Columns];
         multiplyWords<Format, Columns>(block->code, 0, 4, *column, c0, 0, half);
-        for (int c = 0; c < Columns; ++c) sum[c] = _mm512_mullo_epi32(half[c], block->factors[0]);
+        for (int c = 0; c < Columns; ++c) sum[c] = _mm512_mullo_epi32(half[c], first);
         multiplyWords<Format, Columns>(block->code, 4, 8, *column, c0, 1, half);
-        for (int c = 0; c < Columns; ++c) sum[c] = _mm512_add_epi32(sum[c], _mm512_mullo_epi32(half[c], block->factors[1]));
+        for (int c = 0; c < Columns; ++c) sum[c] = _mm512_add_epi32(sum[c], _mm512_mullo_epi32(half[c], second));
       } else {
         multiplyWords<Format, Columns>(block->code, 0, 8, *column, c0, 0, sum);
       }
+      scaled(block->scale);
       for (int c = 0; c < Columns; ++c) {
-        const __m512 scale = _mm512_mul_ps(block->scale, _mm512_set1_ps(column->scale[c0 + c]));
-        acc[c] = _mm512_add_ps(acc[c], _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[c])));
-        if constexpr (Format::hasMin) acc[c] = _mm512_add_ps(acc[c], _mm512_mul_ps(block->min, _mm512_set1_ps(column->sum[c0 + c])));
+        if constexpr (Format::hasMinFactors)
+          acc[c] = addMin(acc[c], block->min, _mm512_set1_ps(column->scale[c0 + c]), _mm512_madd_epi16(block->minFactors16, _mm512_set1_epi32(column->halfSums[c0 + c])));
+        else if constexpr (Format::hasMin)
+          acc[c] = _mm512_add_ps(acc[c], _mm512_mul_ps(block->min, _mm512_set1_ps(column->sum[c0 + c])));
       }
     }
     // Each finished lane joins those of its subtree.
@@ -287,12 +314,15 @@ void matmulInt8(Type type, const std::byte* weights, size_t rowBytes, size_t row
   case Type::Q5_0: return matmul<Q5_0>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q5_1: return matmul<Q5_1>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q8_0: return matmul<Q8_0>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::Q2_K: return matmul<Q2_K>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::Q3_K: return matmul<Q3_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q4_K: return matmul<Q4_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q5_K: return matmul<Q5_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::Q6_K: return matmul<Q6_K>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::IQ4_NL: return matmul<IQ4_NL>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::IQ4_XS: return matmul<IQ4_XS>(bytes, rowBytes, rowCount, x, out, outStride);
   case Type::MXFP4: return matmul<MXFP4>(bytes, rowBytes, rowCount, x, out, outStride);
+  case Type::NVFP4: return matmul<NVFP4>(bytes, rowBytes, rowCount, x, out, outStride);
   default: return;
   }
 }

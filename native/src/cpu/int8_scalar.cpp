@@ -11,21 +11,25 @@ namespace {
 using quant::loadHalf;
 using quant::loadU32;
 
-/// A weight row taken apart: w[k] = scale[k/32] · factor[k/16] · code[k] + min[k/32].
+/// A weight row taken apart: w[k] = scale[k/32] · factor[k/16] · code[k] + min[k/32] · minFactor[k/16].
 struct DecodedRow {
-  int8_t* code;     ///< K, signed (the format's offset is already taken off)
-  int8_t* factor;   ///< K/16: 1 but for Q6_K
-  float* scale;     ///< K/32
-  float* min;       ///< K/32: 0 for formats without a minimum
+  int8_t* code;      ///< K, signed (the format's offset is already taken off)
+  int8_t* factor;    ///< K/16: 1 but for Q2_K, Q3_K and Q6_K
+  int8_t* minFactor; ///< K/16: 1 but for Q2_K
+  float* scale;      ///< K/32; of the first half of each block where `second` is set
+  float* second;     ///< K/32: of the second halves; null where a block has one scale
+  float* min;        ///< K/32: 0 for formats without a minimum
 
-  static size_t bytes(size_t length) { return length + length / 16 + 2 * sizeof(float) * (length / 32) + 64; }
+  static size_t bytes(size_t length) { return length + 2 * (length / 16) + 3 * sizeof(float) * (length / 32) + 64; }
 
-  DecodedRow(std::byte* memory, size_t length) {
+  DecodedRow(std::byte* memory, size_t length, bool halves) {
     scale = reinterpret_cast<float*>(memory);
     min = scale + length / 32;
-    code = reinterpret_cast<int8_t*>(min + length / 32);
+    second = halves ? min + length / 32 : nullptr;
+    code = reinterpret_cast<int8_t*>(min + 2 * (length / 32));
     factor = code + length;
-    std::fill_n(factor, length / 16, int8_t{1});
+    minFactor = factor + length / 16;
+    std::fill_n(factor, 2 * (length / 16), int8_t{1});
     std::fill_n(min, length / 32, 0.0f);
   }
 };
@@ -71,6 +75,29 @@ void decodeQ45K(Type type, const uint8_t* block, size_t supers, const DecodedRow
   }
 }
 
+void decodeQ2K(const uint8_t* block, size_t supers, const DecodedRow& row) {
+  for (size_t n = 0; n < supers; ++n, block += 84) {
+    std::fill_n(row.scale + 8 * n, 8, loadHalf(block + 80));
+    std::fill_n(row.min + 8 * n, 8, -loadHalf(block + 82));
+    for (size_t j = 0; j < 16; ++j) {
+      row.factor[16 * n + j] = int8_t(block[j] & 15);
+      row.minFactor[16 * n + j] = int8_t(block[j] >> 4);
+    }
+    for (size_t i = 0; i < 256; ++i) row.code[256 * n + i] = int8_t(block[16 + 32 * (i / 128) + i % 32] >> 2 * (i % 128 / 32) & 3);
+  }
+}
+
+void decodeQ3K(const uint8_t* block, size_t supers, const DecodedRow& row) {
+  for (size_t n = 0; n < supers; ++n, block += 110) {
+    std::fill_n(row.scale + 8 * n, 8, loadHalf(block + 108));
+    for (size_t j = 0; j < 16; ++j) row.factor[16 * n + j] = int8_t(quant::unpackSixBits(block + 96, j) - 32);
+    for (size_t i = 0; i < 256; ++i) {
+      const int low = block[32 + 32 * (i / 128) + i % 32] >> 2 * (i % 128 / 32) & 3, high = block[i % 32] >> (i / 32) & 1;
+      row.code[256 * n + i] = int8_t((low | high << 2) - 4);
+    }
+  }
+}
+
 void decodeQ6K(const uint8_t* block, size_t supers, const DecodedRow& row) {
   for (size_t n = 0; n < supers; ++n, block += 210) {
     const float d = loadHalf(block + 208);
@@ -107,6 +134,18 @@ void decodeMXFP4(const uint8_t* block, size_t blocks, const DecodedRow& row) {
   }
 }
 
+void decodeNVFP4(const uint8_t* block, size_t supers, const DecodedRow& row) {
+  for (size_t n = 0; n < supers; ++n, block += 36)
+    for (size_t s = 0; s < 4; ++s) {
+      (s % 2 ? row.second : row.scale)[2 * n + s / 2] = quant::halvedUE4M3(block[s]);
+      int8_t* code = row.code + 64 * n + 16 * s;
+      for (size_t i = 0; i < 8; ++i) {
+        code[i] = quant::DoubledE2M1[block[4 + 8 * s + i] & 15];
+        code[i + 8] = quant::DoubledE2M1[block[4 + 8 * s + i] >> 4];
+      }
+    }
+}
+
 void decodeIQ4XS(const uint8_t* block, size_t supers, const DecodedRow& row) {
   for (size_t n = 0; n < supers; ++n, block += 136) {
     const float d = loadHalf(block);
@@ -124,10 +163,13 @@ void decode(Type type, const std::byte* bytes, size_t length, const DecodedRow& 
   switch (type) {
   case Type::Q4_K:
   case Type::Q5_K: return decodeQ45K(type, block, length / 256, row);
+  case Type::Q2_K: return decodeQ2K(block, length / 256, row);
+  case Type::Q3_K: return decodeQ3K(block, length / 256, row);
   case Type::Q6_K: return decodeQ6K(block, length / 256, row);
   case Type::IQ4_NL: return decodeIQ4NL(block, length / 32, row);
   case Type::IQ4_XS: return decodeIQ4XS(block, length / 256, row);
   case Type::MXFP4: return decodeMXFP4(block, length / 32, row);
+  case Type::NVFP4: return decodeNVFP4(block, length / 64, row);
   default: return decodeLegacy(type, block, length / 32, row);
   }
 }
@@ -141,11 +183,12 @@ int32_t dot16(const int8_t* a, const int8_t* b) {
 float dot(const DecodedRow& row, size_t blocks, const int8_t* q, const float* scale, const int16_t* sum16) {
   float lane[8] = {};
   for (size_t b = 0; b < blocks; ++b) {
-    const int32_t sum = row.factor[2 * b] * dot16(row.code + 32 * b, q + 32 * b) +
-                        row.factor[2 * b + 1] * dot16(row.code + 32 * b + 16, q + 32 * b + 16);
+    const int32_t first = row.factor[2 * b] * dot16(row.code + 32 * b, q + 32 * b);
+    const int32_t second = row.factor[2 * b + 1] * dot16(row.code + 32 * b + 16, q + 32 * b + 16);
     float& acc = lane[b % 8];
-    acc += row.scale[b] * scale[b] * float(sum);
-    acc += row.min[b] * (scale[b] * float(sum16[2 * b] + sum16[2 * b + 1]));
+    acc += row.scale[b] * scale[b] * float(row.second ? first : first + second);
+    if (row.second) acc += row.second[b] * scale[b] * float(second);
+    acc += row.min[b] * (scale[b] * float(row.minFactor[2 * b] * sum16[2 * b] + row.minFactor[2 * b + 1] * sum16[2 * b + 1]));
   }
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
@@ -154,7 +197,7 @@ float dot(const DecodedRow& row, size_t blocks, const int8_t* q, const float* sc
 
 void matmulInt8(Type type, const std::byte* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride) {
   const size_t blocks = x.length / 32;
-  const DecodedRow row(threadScratch(DecodedRow::bytes(x.length)), x.length);
+  const DecodedRow row(threadScratch(DecodedRow::bytes(x.length)), x.length, type == Type::NVFP4);
   for (size_t r = 0; r < rowCount; ++r) {
     decode(type, weights + r * rowBytes, x.length, row);
     for (size_t m = 0; m < x.rows; ++m)

@@ -38,8 +38,8 @@ struct Kernels {
   /// Quantizes one row of activations to 8 bits; length % 32 == 0.
   void (*quantizeRow)(const float* x, size_t length, int8_t* q, float* scale, int16_t* sum16);
   /// out[m * outStride + r] = Σ_k W[r][k] · x[m][k] for weight rows r in [0, rowCount), which start at `weights`.
-  /// Reads the 8-bit form where `usesInt8(type)`, else the float form. Every decodable type works in every tier: a type without
-  /// its own vector kernel is dequantized per row and multiplied in float.
+  /// Reads the 8-bit form where `usesInt8(type)`, else the float form. Every decodable type works in every tier: one without a vector
+  /// kernel is dequantized per row and multiplied in float by the scalar tier's.
   void (*matmulRows)(quant::Type type, const std::byte* weights, size_t rowBytes, size_t rowCount, const Activations& x, float* out, size_t outStride);
   float (*dotF32)(const float* a, const float* b, size_t n);
   float (*dotF16)(const float* a, const uint16_t* b, size_t n);
@@ -63,9 +63,9 @@ struct Kernels {
 
 /// The kernels of a tier; the next lower one where this build lacks it.
 const Kernels& kernels(Isa isa);
-/// True for the quantized formats with integer dot kernels (Q4_0 … Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4); F32, F16, BF16 and the rest multiply in float.
+/// True for the quantized formats with integer dot kernels (Q4_0 … Q8_0, Q2_K … Q6_K, IQ4_NL, IQ4_XS, MXFP4, NVFP4); F32, F16 and BF16 multiply in float.
 bool usesInt8(quant::Type type);
-/// True where the vector tiers multiply the format as it is: the formats of `usesInt8`, F32, F16 and BF16. Others are dequantized first.
+/// True where the vector tiers have kernels for the format: those of `usesInt8`, F32, F16 and BF16. Others run the scalar tier's.
 bool hasKernel(quant::Type type);
 
 } // namespace mashbox::cpu

@@ -63,12 +63,15 @@ bool usesInt8(Type type) {
   case Type::Q5_0:
   case Type::Q5_1:
   case Type::Q8_0:
+  case Type::Q2_K:
+  case Type::Q3_K:
   case Type::Q4_K:
   case Type::Q5_K:
   case Type::Q6_K:
   case Type::IQ4_NL:
   case Type::IQ4_XS:
-  case Type::MXFP4: return true;
+  case Type::MXFP4:
+  case Type::NVFP4: return true;
   default: return false;
   }
 }

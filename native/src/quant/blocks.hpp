@@ -54,6 +54,17 @@ inline float loadHalf(const uint8_t* at) { return halfToFloat(loadU16(at)); }
 /// 2^(e − 128): MXFP4's E8M0 scale, halved because its values are doubled. e = 255 gives 2^127 where the OCP text says NaN, as ggml does.
 inline float halvedE8M0(uint8_t e) { return std::bit_cast<float>(e < 2 ? 0x00200000u << e : uint32_t(e - 1) << 23); }
 
+/// NVFP4's UE4M3 scale (E4M3 without a sign and infinities), halved because its values are doubled; 0x7f (NaN in E4M3) reads as 0.
+inline float halvedUE4M3(uint8_t bits) {
+  if (bits == 0 || bits == 0x7f) return 0;
+  const uint32_t exponent = bits >> 3 & 15, mantissa = bits & 7;
+  if (exponent == 0) return float(mantissa) * 0x1p-10f;
+  return std::bit_cast<float>((exponent + 119) << 23 | mantissa << 20);
+}
+
+/// Scale j of 16 (six bits each) in the 12 packed bytes of Q3_K.
+inline int unpackSixBits(const uint8_t* packed, size_t j) { return (packed[j % 8] >> 4 * (j / 8) & 15) | (packed[8 + j % 4] >> 2 * (j / 4) & 3) << 4; }
+
 inline void storeU16(uint8_t* at, uint16_t value) { std::memcpy(at, &value, sizeof value); }
 /// Stores the value rounded to half and returns what a reader will see.
 inline float storeHalf(uint8_t* at, float value) {

@@ -5,14 +5,6 @@
 namespace mashbox::quant {
 namespace {
 
-/// Unsigned E4M3 without infinities, halved; 0x7f (NaN in E4M3) reads as 0.
-float halvedUE4M3(uint8_t bits) {
-  if (bits == 0 || bits == 0x7f) return 0;
-  const uint32_t exponent = bits >> 3 & 15, mantissa = bits & 7;
-  if (exponent == 0) return float(mantissa) * 0x1p-10f;
-  return std::bit_cast<float>((exponent + 119) << 23 | mantissa << 20);
-}
-
 template <size_t Half> void decodeCodes(const uint8_t* codes, const int8_t (&table)[16], float scale, float* out) {
   for (size_t i = 0; i < Half; ++i) {
     out[i] = scale * float(table[codes[i] & 15]);

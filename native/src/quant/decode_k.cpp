@@ -18,10 +18,8 @@ void decodeQ2_K(const uint8_t* block, size_t count, float* out) {
 void decodeQ3_K(const uint8_t* block, size_t count, float* out) {
   for (; count > 0; --count, block += 110, out += 256) {
     const float d = loadHalf(block + 108);
-    const uint8_t* packed = block + 96;
     for (size_t j = 0; j < 16; ++j) {
-      const int sixBits = (packed[j % 8] >> 4 * (j / 8) & 15) | (packed[8 + j % 4] >> 2 * (j / 4) & 3) << 4;
-      const float scale = d * float(sixBits - 32);
+      const float scale = d * float(unpackSixBits(block + 96, j) - 32);
       const uint8_t* codes = block + 32 + 32 * (j / 8) + 16 * (j % 2);
       const uint8_t* high = block + 16 * (j % 2);
       const unsigned shift = 2 * (j % 8 / 2), highShift = unsigned(j / 2);
