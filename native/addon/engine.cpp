@@ -97,8 +97,11 @@ Napi::Value Engine::stats(const Napi::CallbackInfo& info) {
   auto object = Napi::Object::New(info.Env());
   object.Set("running", stats.running);
   object.Set("waiting", stats.waiting);
-  object.Set("freeBlocks", stats.freeBlocks);
-  object.Set("totalBlocks", stats.totalBlocks);
+  const sched::BlockUse& blocks = stats.blocks;
+  object.Set("freeBlocks", blocks.free());
+  object.Set("totalBlocks", blocks.total);
+  object.Set("freeWindowBlocks", blocks.windowFree());
+  object.Set("windowBlocks", blocks.windowTotal);
   object.Set("steps", static_cast<double>(stats.steps));
   return object;
 }

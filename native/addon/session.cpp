@@ -104,8 +104,8 @@ void Session::settle(Napi::Env env) {
   }
   model_ = std::move((*loaded)->info);
   try {
-    scheduler_ = std::make_unique<sched::Scheduler>(std::move((*loaded)->decoder), [this](std::span<const sched::Event> events) {
-      frames_.push(sched::encodeFrame(events));
+    scheduler_ = std::make_unique<sched::Scheduler>(std::move((*loaded)->decoder), [this](std::span<const sched::Event> events, const sched::BlockUse& blocks) {
+      frames_.push(sched::encodeFrame(events, blocks));
       wake();
     });
   } catch (const std::system_error& error) {

@@ -32,7 +32,7 @@ class Engine {
 public:
   explicit Engine(std::unique_ptr<sched::Decoder> decoder, std::function<void(const sched::Event&)> onEvent = [](const sched::Event&) {})
       : onEvent_(std::move(onEvent)),
-        scheduler_(std::make_unique<sched::Scheduler>(std::move(decoder), [this](std::span<const sched::Event> events) { receive(events); })) {}
+        scheduler_(std::make_unique<sched::Scheduler>(std::move(decoder), [this](std::span<const sched::Event> events, const sched::BlockUse&) { receive(events); })) {}
 
   sched::Scheduler& scheduler() { return *scheduler_; }
   void destroy() { scheduler_.reset(); }

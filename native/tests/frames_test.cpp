@@ -40,6 +40,14 @@ const Test scoredTokenFrame{"frames: a token with log probabilities, and the sto
   expect({StopTokenEvent{7, 2}}, "10000000 01000000 06000000 07000000 02000000");
 }};
 
+const Test blocksRecord{"frames: the blocks in use come behind the events of a step", [] {
+  std::string actual;
+  const BlockUse blocks{.used = 5, .total = 64, .windowUsed = 3, .windowTotal = 300};
+  for (const std::byte byte : encodeFrame(std::vector<Event>{TokenEvent{7, 5}}, blocks)) actual += static_cast<char>(byte);
+  const std::string token("\x01\0\0\0\x07\0\0\0\x05\0\0\0", 12), record("\x08\0\0\0\0\0\0\0\x05\0\0\0\x40\0\0\0\x03\0\0\0\x2c\x01\0\0", 24);
+  check(actual == std::string("\x28\0\0\0\x02\0\0\0", 8) + token + record);
+}};
+
 const Test progressFrame{"frames: progress", [] { expect({ProgressEvent{7, 256, 1000}}, "14000000 01000000 02000000 07000000 00010000 e8030000"); }};
 
 const Test doneFrame{"frames: done, each reason", [] {

@@ -26,7 +26,7 @@ const Test cancelling{"scheduler: cancelling frees the slot and its blocks, runn
   check(waiting.done->reason == FinishReason::Cancelled && waiting.tokens.empty() && waiting.progress.empty() && waiting.done->promptTokens == 10);
   check(next.done->reason == FinishReason::Length && next.tokens == alone(request(3, 10, 5)).tokens);
   const auto stats = held.engine.scheduler().stats();
-  check(stats.running == 0 && stats.waiting == 0 && stats.freeBlocks == 8 && stats.totalBlocks == 8);
+  check(stats.running == 0 && stats.waiting == 0 && stats.blocks.free() == 8 && stats.blocks.total == 8);
   check(running.afterEnd == 0 && waiting.afterEnd == 0);
 }};
 
@@ -75,7 +75,7 @@ const Test exhaustion{"scheduler: a request that needs more than all blocks fail
   const auto outcome = engine.wait(1);
   check(outcome.failed && outcome.failed->kind == ErrorKind::OutOfMemory && outcome.failed->subject == "kv");
   check(outcome.tokens.size() == 3 * 32 - 60 + 1 && !outcome.done, "it ran until the blocks ended");
-  check(engine.scheduler().stats().freeBlocks == 3);
+  check(engine.scheduler().stats().blocks.free() == 3);
   engine.submit(request(2, 10, 5));
   check(engine.wait(2).done->reason == FinishReason::Length, "the engine goes on");
 }};
@@ -92,7 +92,7 @@ const Test contention{"scheduler: requests that run dry together pause, start ov
       check(std::is_sorted(outcome.progress.begin(), outcome.progress.end()), "progress never goes back");
     }
     held.steps();
-    check(held.engine.scheduler().stats().freeBlocks == blocks);
+    check(held.engine.scheduler().stats().blocks.free() == blocks);
   }
 }};
 
@@ -109,7 +109,7 @@ const Test failure{"scheduler: an error of the forward pass fails the requests o
   check(failed.failed && failed.failed->message == "the device is full" && failed.tokens.size() == 2);
   const auto next = engine.wait(2);
   check(next.done && next.tokens == alone(request(2, 10, 50)).tokens);
-  check(engine.scheduler().stats().freeBlocks == 64);
+  check(engine.scheduler().stats().blocks.free() == 64);
 }};
 
 const Test allocationFailure{"scheduler: a failed allocation inside a step is an event, not an abort", [] {
@@ -167,7 +167,7 @@ const Test contended{"scheduler: submits and cancels from several threads, even 
     check(engine.wait(id).done.has_value());
     check(engine.wait(id + 1000).done.has_value());
   }
-  check(engine.scheduler().stats().freeBlocks == 40);
+  check(engine.scheduler().stats().blocks.free() == 40);
   engine.destroy();
   check(ended == 160);
 }};

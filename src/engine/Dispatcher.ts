@@ -32,6 +32,7 @@ export class Dispatcher implements RequestHandler {
   private readonly maxId: number
   private nextId = 1
   private closed: EngineError | undefined
+  private share: number | undefined
 
   /** Ids go from 1 to `maxId` and round again. */
   constructor(port: EnginePort, maxId = 0xffff_ffff) {
@@ -109,6 +110,15 @@ export class Dispatcher implements RequestHandler {
 
   failed(id: number, code: NativeErrorCode, message: string, subject?: string): void {
     this.end(id, Effect.fail(failureToError({ code, message, subject })))
+  }
+
+  blocks(used: number, total: number, windowUsed: number, windowTotal: number): void {
+    this.share = Math.max(used / Math.max(total, 1), windowUsed / Math.max(windowTotal, 1))
+  }
+
+  /** The share of the KV blocks that are in use, 0 to 1, of the kind that is fuller; undefined before the engine has said. */
+  get cacheUse(): number | undefined {
+    return this.share
   }
 
   private end(id: number, outcome: Effect.Effect<EngineResult, EngineError>): void {

@@ -43,7 +43,14 @@ export interface EngineListener {
 
 export type EngineStatus =
   | { readonly _tag: "Loading"; readonly progress: number; readonly workerPid: number | undefined; readonly workerRestarts: number }
-  | { readonly _tag: "Ready"; readonly model: NativeModelInfo; readonly workerPid: number | undefined; readonly workerRestarts: number }
+  | {
+    readonly _tag: "Ready"
+    readonly model: NativeModelInfo
+    /** The share of the KV blocks in use, 0 to 1; undefined where the engine does not say. */
+    readonly cacheUse: number | undefined
+    readonly workerPid: number | undefined
+    readonly workerRestarts: number
+  }
   /** For good: no further start is tried. */
   | { readonly _tag: "Failed"; readonly error: EngineError; readonly workerPid: undefined; readonly workerRestarts: number }
 

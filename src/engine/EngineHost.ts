@@ -63,7 +63,8 @@ export class EngineHost {
 
   private status(): EngineStatus {
     if (this.session !== undefined) {
-      return { _tag: "Ready", model: this.session.model, workerPid: this.pid, workerRestarts: this.restarts }
+      const { dispatcher, model } = this.session
+      return { _tag: "Ready", model, cacheUse: dispatcher.cacheUse, workerPid: this.pid, workerRestarts: this.restarts }
     }
     if (this.failure !== undefined) {
       return { _tag: "Failed", error: this.failure, workerPid: undefined, workerRestarts: this.restarts }

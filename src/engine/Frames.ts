@@ -38,6 +38,8 @@ export interface RequestHandler {
   done(id: number, reason: DoneReason, counts: DoneCounts): void
   /** `subject`: the field to blame, where the engine refused the request for one. */
   failed(id: number, code: NativeErrorCode, message: string, subject?: string): void
+  /** KV blocks in use after a step and in all: of the layers that see everything, and of those with a sliding window. */
+  blocks(used: number, total: number, windowUsed: number, windowTotal: number): void
 }
 
 /** What a frame says about the worker as a whole. May throw a `ProtocolError` on JSON that it cannot use. */
@@ -58,6 +60,7 @@ const Kind = {
   scoredToken: 5,
   stopToken: 6,
   refused: 7,
+  blocks: 8,
   loading: 16,
   ready: 17,
   loadFailed: 18
@@ -146,6 +149,16 @@ export class FrameReader {
         const subject = afterText(view, body, end)
         this.requests.failed(id, code, text(view, body, end), text(view, subject, end))
         return afterText(view, subject, end)
+      }
+      case Kind.blocks: {
+        need(body, 16, end)
+        this.requests.blocks(
+          view.getUint32(body, true),
+          view.getUint32(body + 4, true),
+          view.getUint32(body + 8, true),
+          view.getUint32(body + 12, true)
+        )
+        return body + 16
       }
       case Kind.loading: {
         need(body, 8, end)
@@ -248,6 +261,11 @@ export class FrameWriter implements RequestHandler, WorkerHandler {
     const detail = nativeErrorCodes.indexOf(code)
     if (subject === undefined) this.texts(Kind.failed, detail, id, [message])
     else this.texts(Kind.refused, detail, id, [message, subject])
+  }
+
+  blocks(used: number, total: number, windowUsed: number, windowTotal: number): void {
+    const body = this.record(Kind.blocks, 0, 0, 16)
+    for (const [index, count] of [used, total, windowUsed, windowTotal].entries()) this.view.setUint32(body + 4 * index, count, true)
   }
 
   loading(fraction: number): void {

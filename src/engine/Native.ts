@@ -104,8 +104,12 @@ export interface NativeEngine {
   stats(): {
     readonly running: number
     readonly waiting: number
+    /** KV blocks of the layers that see the whole sequence. */
     readonly freeBlocks: number
     readonly totalBlocks: number
+    /** KV blocks of sliding-window layers; 0 without any. */
+    readonly freeWindowBlocks: number
+    readonly windowBlocks: number
     readonly steps: number
   }
   /** Stops the scheduler, joins its thread and frees the model. Idempotent. */

@@ -116,6 +116,7 @@ export const metrics = Effect.gen(function*() {
     running: yield* admission.running,
     waiting: yield* admission.waiting,
     slots: served.slots,
+    cacheUse: status._tag === "Ready" ? status.cacheUse : undefined,
     contextLength: status._tag === "Ready" ? status.model.contextLength : served.contextLength,
     workerRestarts: status.workerRestarts
   })

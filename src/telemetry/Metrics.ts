@@ -10,7 +10,10 @@ const seconds = (name: string, description: string, boundaries: ReadonlyArray<nu
 
 const running = gauge("num_requests_running", "Requests being answered now.")
 const waiting = gauge("num_requests_waiting", "Requests waiting for a slot.")
-const cacheUse = gauge("kv_cache_usage_perc", "Share of the slots that are in use, 0 to 1.")
+const cacheUse = gauge(
+  "kv_cache_usage_perc",
+  "Share of the KV blocks that are in use, 0 to 1; of the slots where the engine does not report blocks."
+)
 const cacheLayout = gauge("cache_config_info", "The cache layout: one slot holds one whole context.")
 const finished = counter("request_success_total", "Requests answered, by finish reason.")
 const finishedBy = {
@@ -115,6 +118,8 @@ export interface Present {
   readonly running: number
   readonly waiting: number
   readonly slots: number
+  /** The share of the KV blocks in use, where the engine says. */
+  readonly cacheUse: number | undefined
   readonly contextLength: number
   readonly workerRestarts: number
 }
@@ -124,7 +129,7 @@ export const render = Effect.fnUntraced(function*(present: Present) {
   yield* always
   yield* Metric.update(running, present.running)
   yield* Metric.update(waiting, present.waiting)
-  yield* Metric.update(cacheUse, present.slots === 0 ? 0 : Math.min(1, present.running / present.slots))
+  yield* Metric.update(cacheUse, present.cacheUse ?? (present.slots === 0 ? 0 : Math.min(1, present.running / present.slots)))
   yield* Metric.update(
     Metric.withAttributes(cacheLayout, { block_size: String(present.contextLength), num_blocks: String(present.slots) }),
     1

@@ -49,6 +49,15 @@ struct FailedEvent {
   Error error;
 };
 
+/// KV blocks that sequences hold, and all there are.
+struct BlockUse {
+  uint32_t used = 0, total = 0;             ///< of the layers that see the whole sequence
+  uint32_t windowUsed = 0, windowTotal = 0; ///< of sliding-window layers; 0 without any
+
+  uint32_t free() const { return total - used; }
+  uint32_t windowFree() const { return windowTotal - windowUsed; }
+};
+
 /// What happened to a request in one step. `DoneEvent` and `FailedEvent` are its last.
 using Event = std::variant<TokenEvent, ScoredTokenEvent, StopTokenEvent, ProgressEvent, DoneEvent, FailedEvent>;
 

@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-enum class Kind : uint8_t { Token = 1, Progress = 2, Done = 3, Failed = 4, ScoredToken = 5, StopToken = 6 };
+enum class Kind : uint8_t { Token = 1, Progress = 2, Done = 3, Failed = 4, ScoredToken = 5, StopToken = 6, Blocks = 8 };
 
 class Writer {
 public:
@@ -92,13 +92,19 @@ void write(Writer& out, const FailedEvent& event) {
   out.text(event.error.message);
 }
 
+void write(Writer& out, const BlockUse& blocks) {
+  out.record(Kind::Blocks, 0, 0);
+  for (const uint32_t count : {blocks.used, blocks.total, blocks.windowUsed, blocks.windowTotal}) out.put(count);
+}
+
 } // namespace
 
-std::vector<std::byte> encodeFrame(std::span<const Event> events) {
+std::vector<std::byte> encodeFrame(std::span<const Event> events, const std::optional<BlockUse>& blocks) {
   Writer out;
   out.put(uint32_t{0});
-  out.put(static_cast<uint32_t>(events.size()));
+  out.put(static_cast<uint32_t>(events.size() + (blocks ? 1 : 0)));
   for (const auto& event : events) std::visit([&](const auto& e) { write(out, e); }, event);
+  if (blocks) write(out, *blocks);
   return out.finish();
 }
 

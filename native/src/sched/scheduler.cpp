@@ -33,7 +33,7 @@ Error refusal(Error error) {
 } // namespace
 
 struct Scheduler::Impl {
-  Impl(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const Event>)> onStep);
+  Impl(std::unique_ptr<Decoder> decoder, OnStep onStep);
   ~Impl();
 
   Result<void> validate(const Request& request) const;
@@ -50,9 +50,10 @@ private:
   void fail(const Slot& slot, const Error& error);
   void remove(uint32_t id);
   void publish();
+  BlockUse blockUse() const;
 
   const std::unique_ptr<Decoder> decoder_;
-  const std::function<void(std::span<const Event>)> onStep_;
+  const OnStep onStep_;
   const uint32_t vocabularySize_, knownTokens_, contextLength_, slots_;
 
   mutable std::mutex mutex_;
@@ -72,7 +73,7 @@ private:
   std::thread thread_;
 };
 
-Scheduler::Impl::Impl(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const Event>)> onStep)
+Scheduler::Impl::Impl(std::unique_ptr<Decoder> decoder, OnStep onStep)
     : decoder_(std::move(decoder)),
       onStep_(std::move(onStep)),
       vocabularySize_(decoder_->vocabularySize()),
@@ -161,7 +162,7 @@ void Scheduler::Impl::run() {
       running_.clear();
     }
     publish();
-    if (!events_.empty()) onStep_(events_);
+    if (!events_.empty()) onStep_(events_, blockUse());
     events_.clear();
   }
 }
@@ -260,6 +261,16 @@ void Scheduler::Impl::remove(uint32_t id) {
   for (const auto& slot : running_) slot->unpark();
 }
 
+BlockUse Scheduler::Impl::blockUse() const {
+  kv::BlockPool& pool = decoder_->pool();
+  BlockUse out{pool.totalBlocks() - pool.freeBlocks(), pool.totalBlocks()};
+  if (const kv::WindowPool* windows = pool.windows()) {
+    out.windowUsed = windows->totalBlocks() - windows->freeBlocks();
+    out.windowTotal = windows->totalBlocks();
+  }
+  return out;
+}
+
 void Scheduler::Impl::publish() {
   const std::lock_guard lock(mutex_);
   for (const auto& event : events_) {
@@ -270,12 +281,11 @@ void Scheduler::Impl::publish() {
     std::erase(cancelled_, id);
   }
   stats_.running = static_cast<uint32_t>(running_.size());
-  stats_.freeBlocks = decoder_->pool().freeBlocks();
-  stats_.totalBlocks = decoder_->pool().totalBlocks();
+  stats_.blocks = blockUse();
   stats_.steps = steps_;
 }
 
-Scheduler::Scheduler(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const Event>)> onStep)
+Scheduler::Scheduler(std::unique_ptr<Decoder> decoder, OnStep onStep)
     : impl_(std::make_unique<Impl>(std::move(decoder), std::move(onStep))) {}
 Scheduler::~Scheduler() = default;
 Result<void> Scheduler::submit(Request request) { return impl_->submit(std::move(request)); }

@@ -13,7 +13,8 @@
 namespace mashbox::sched {
 
 struct Stats {
-  uint32_t running, waiting, freeBlocks, totalBlocks;
+  uint32_t running, waiting;
+  BlockUse blocks;
   uint64_t steps; ///< batches that were run
 };
 
@@ -29,9 +30,11 @@ struct Stats {
 /// At most `decoder->batchTokens()` of the decoder's slots are used, so that every slot can have a row in every step.
 class Scheduler {
 public:
-  /// `onStep` is called on the scheduler's thread, once per step, with all events of that step; it must not throw. A request's id
-  /// is free again when its last event arrives.
-  Scheduler(std::unique_ptr<Decoder> decoder, std::function<void(std::span<const Event>)> onStep);
+  /// Called on the scheduler's thread, once per step, with all events of that step and the blocks that are in use after it; must not
+  /// throw. A request's id is free again when its last event arrives.
+  using OnStep = std::function<void(std::span<const Event> events, const BlockUse& blocks)>;
+
+  Scheduler(std::unique_ptr<Decoder> decoder, OnStep onStep);
   ~Scheduler(); ///< stops after the running step and joins; unfinished requests get no further event
 
   /// Rejected: empty prompt, maxTokens 0, too many topLogprobs, token out of range (prompt or logit bias), prompt + 1 > context, id in use.

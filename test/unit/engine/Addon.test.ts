@@ -68,6 +68,8 @@ class Session {
   /** Of every request that asked for them, in the order of its tokens. */
   readonly logprobs: Array<EngineLogprobs> = []
   readonly stopTokens: Array<number> = []
+  /** Used and in all, after every frame. */
+  readonly blocks: Array<ReadonlyArray<number>> = []
   private readonly ended = new Map<number, (outcome: Outcome) => void>()
 
   private constructor(engine: NativeEngine) {
@@ -85,7 +87,8 @@ class Session {
       stopToken: (_, token) => late.session?.stopTokens.push(token),
       progress: () => {},
       done: (id, end, counts) => late.session?.end(id, { end, ...counts }),
-      failed: (id, code) => late.session?.end(id, { end: code, promptTokens: 0, generatedTokens: 0 })
+      failed: (id, code) => late.session?.end(id, { end: code, promptTokens: 0, generatedTokens: 0 }),
+      blocks: (...use) => late.session?.blocks.push(use)
     })
     const engine = await native.load({ ...options, ...overrides }, (fraction) => progress.push(fraction), (frame) => {
       if (late.session !== undefined) late.session.frames++
@@ -172,7 +175,15 @@ describe.skipIf(!built)(suite, () => {
       assert.isAbove(memory.scratch, 1e5)
       assert.strictEqual(engine.model, engine.model)
       assert.isFrozen(engine.model)
-      assert.deepStrictEqual(engine.stats(), { running: 0, waiting: 0, freeBlocks: 576, totalBlocks: 576, steps: 0 })
+      assert.deepStrictEqual(engine.stats(), {
+        running: 0,
+        waiting: 0,
+        freeBlocks: 576,
+        totalBlocks: 576,
+        freeWindowBlocks: 0,
+        windowBlocks: 0,
+        steps: 0
+      })
     } finally {
       engine.close()
     }
@@ -213,6 +224,8 @@ describe.skipIf(!built)(suite, () => {
       }
       const { freeBlocks, totalBlocks, running, waiting } = session.engine.stats()
       assert.deepStrictEqual([running, waiting, freeBlocks], [0, 0, totalBlocks])
+      assert.deepStrictEqual(session.blocks.at(-1), [0, totalBlocks, 0, 0])
+      assert.isTrue(session.blocks.some(([used = 0]) => used >= golden.exact.length))
     }))
 
   it("gives log probabilities with the tokens they belong to, and changes none; names the stop token", () =>

@@ -47,6 +47,17 @@ describe("Dispatcher", () => {
       assert.strictEqual(dispatcher.size, 0)
     }))
 
+  it("keeps the share of the blocks in use, of the kind that is fuller", () => {
+    const { dispatcher } = make()
+    assert.isUndefined(dispatcher.cacheUse)
+    dispatcher.blocks(16, 64, 0, 0)
+    assert.strictEqual(dispatcher.cacheUse, 0.25)
+    dispatcher.blocks(16, 64, 9, 12)
+    assert.strictEqual(dispatcher.cacheUse, 0.75)
+    dispatcher.blocks(0, 64, 0, 12)
+    assert.strictEqual(dispatcher.cacheUse, 0)
+  })
+
   it.effect("uses no id again before the engine has let go of it", () =>
     Effect.gen(function*() {
       const { dispatcher, ids, start } = make(4)

@@ -23,6 +23,9 @@ class Recorder implements RequestHandler, WorkerHandler {
   failed(...said: Parameters<RequestHandler["failed"]>) {
     this.heard.push(["failed", ...said])
   }
+  blocks(...said: Parameters<RequestHandler["blocks"]>) {
+    this.heard.push(["blocks", ...said])
+  }
   loading(...said: Parameters<WorkerHandler["loading"]>) {
     this.heard.push(["loading", ...said])
   }
@@ -80,7 +83,8 @@ const write = (choices: ReadonlyArray<number>): { readonly bytes: Uint8Array; re
           target.ready("{".repeat(id % 6000))
           break
         case 7:
-          target.loadFailed("")
+          if (id % 20 < 10) target.loadFailed("")
+          else target.blocks(id >>> 4, id, id % 100, 100)
           break
       }
     }
@@ -103,6 +107,11 @@ describe("FrameReader", () => {
     ])
     const stop = [16, 0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 0]
     assert.deepStrictEqual(read([Uint8Array.from(stop)]), [["stopToken", 7, 2]])
+  })
+
+  it("reads the documented bytes of the blocks in use", () => {
+    const blocks = [28, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 64, 0, 0, 0, 3, 0, 0, 0, 0x2c, 1, 0, 0]
+    assert.deepStrictEqual(read([Uint8Array.from(blocks)]), [["blocks", 5, 64, 3, 300]])
   })
 
   it.prop(
