@@ -59,14 +59,14 @@ struct Rows {
   }
 };
 
-/// Quantized values; of a format without a quantizer codes with scales below 1, whatever byte they are.
+/// Quantized values; of a format without a quantizer bytes that are good for codes and for scales.
 void fillRows(Type type, size_t rows, std::byte* weights) {
   const size_t rowBytes = quant::rowBytes(quant::format(type), Length);
   const std::vector<float> values = randomValues(rows * Length);
   std::mt19937 random(2);
   for (size_t r = 0; r < rows; ++r)
     if (quant::encodable(type)) quant::quantize(type, std::span(values).subspan(r * Length, Length), weights + r * rowBytes);
-    else std::generate_n(weights + r * rowBytes, rowBytes, [&] { return std::byte(random() & 0x3b); });
+    else std::generate_n(weights + r * rowBytes, rowBytes, [&] { return std::byte(0x38 | random() % 4); });
 }
 
 void multiply(cpu::ThreadPool& pool, const cpu::Kernels& kernels, Type type, const std::byte* weights, size_t rowCount, const cpu::Activations& x, std::vector<float>& out) {

@@ -13,7 +13,7 @@ struct Tensors;
 /// How the routed experts of a model are multiplied. A site is one stack of a layer: gate, up or down.
 struct ExpertPaths {
   uint32_t kernelSites = 0; ///< that this instruction tier has a kernel for
-  uint32_t exactSites = 0;  ///< that run the scalar reference, or are dequantized before they are multiplied
+  uint32_t exactSites = 0;  ///< that run the scalar tier's
   std::vector<std::string> exactReasons; ///< why, each once
 
   bool any() const { return kernelSites + exactSites > 0; }
