@@ -1,12 +1,21 @@
 import { Worker } from "node:worker_threads"
 import type { Vocabulary } from "../../src/models/ModelMetadata.ts"
 
-/** Costs of one grammar, in microseconds of its thread's work. */
+/** Masks along outputs, in microseconds. */
+export interface PeerMasks {
+  /** Of the thread's work. */
+  readonly mean: number
+  /** Of the clock, one by one: there is no finer measure of work. */
+  readonly times: ReadonlyArray<number>
+}
+
+/** Costs of one grammar, in microseconds. */
 export interface PeerMeasured {
+  /** Of the thread's work. */
   readonly compile: ReadonlyArray<number>
-  /** Masks along the outputs: each state met for the first time, and once more. */
-  readonly first: ReadonlyArray<number>
-  readonly again: ReadonlyArray<number>
+  /** Each state met for the first time, and once more. */
+  readonly first: PeerMasks
+  readonly again: PeerMasks
   /** Outputs that it does not take to their end. */
   readonly refused: number
 }
