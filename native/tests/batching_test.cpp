@@ -54,14 +54,14 @@ void invariant(const std::string& path) {
 
 const Test llama{"batching: eight concurrent seeded requests of a llama equal each alone", [] { invariant("llama/model-f32.gguf"); }};
 const Test qwen2{"batching: eight concurrent seeded requests of a qwen2 equal each alone", [] { invariant("qwen2/model-f32.gguf"); }};
-const Test qwen3{"batching: eight concurrent seeded requests of a quantized qwen3 equal each alone", [] { invariant("qwen3/model-q8_0.gguf"); }};
+const Test qwen3{"batching: eight concurrent seeded requests of a quantized qwen3 equal each alone", test::threaded, [] { invariant("qwen3/model-q8_0.gguf"); }};
 
 const Test qwen2moe{"batching: eight concurrent seeded requests of a quantized qwen2moe equal each alone", [] { invariant("qwen2moe/model-q8_0.gguf"); }};
-const Test gptOss{"batching: eight concurrent seeded requests of a gpt-oss with MXFP4 experts equal each alone", [] { invariant("gpt-oss/model-mxfp4_moe.gguf"); }};
-const Test qwen35{"batching: eight concurrent seeded requests of a qwen35 equal each alone", [] { invariant("qwen35/model-q8_0.gguf"); }};
+const Test gptOss{"batching: eight concurrent seeded requests of a gpt-oss with MXFP4 experts equal each alone", test::threaded, [] { invariant("gpt-oss/model-mxfp4_moe.gguf"); }};
+const Test qwen35{"batching: eight concurrent seeded requests of a qwen35 equal each alone", test::threaded, [] { invariant("qwen35/model-q8_0.gguf"); }};
 const Test qwen3next{"batching: eight concurrent seeded requests of a qwen3next equal each alone", [] { invariant("qwen3next/model-q4_0.gguf"); }};
 
-const Test cancelled{"batching: cancelled requests of a qwen35 leave nothing in the states that others get after them", [] {
+const Test cancelled{"batching: cancelled requests of a qwen35 leave nothing in the states that others get after them", test::threaded, [] {
   const auto loaded = test::loadModel(test::golden("qwen35/model-q8_0.gguf"), cpu::detectIsa());
   const uint32_t known = loaded->config().tokens;
   std::map<uint32_t, std::vector<int32_t>> alone;

@@ -248,7 +248,7 @@ const Test longMemory{"delta net: the error does not grow over 2000 tokens", [] 
   }
 }};
 
-const Test ragged{"delta net: sequences of ragged lengths in one batch equal each alone", [] {
+const Test ragged{"delta net: sequences of ragged lengths in one batch equal each alone", test::threaded, [] {
   Random random(3);
   const DeltaNet shape{.keyHeads = 2, .valueHeads = 4, .keyLength = 32, .valueLength = 48};
   const size_t width = size_t{shape.valueHeads} * shape.valueLength;

@@ -66,8 +66,11 @@ const Test batches{"forward: a sequence gets the same bits alone and beside othe
   }
 }};
 
+/// Enough tokens for more than one span of attention.
+std::vector<int32_t> severalSpans() { return someTokens(test::Sanitized ? 600 : 1100, 4, 4000); }
+
 const Test threads{"forward: threads and chunks change no bit, also past one span of attention", [] {
-  const auto tokens = someTokens(test::Sanitized ? 600 : 1100, 4, 4000);
+  const auto tokens = severalSpans();
   std::vector<float> want;
   for (const unsigned count : {1, 2, 3}) {
     const auto context = test::createContext(demo(count), KvType::F16);
@@ -77,17 +80,25 @@ const Test threads{"forward: threads and chunks change no bit, also past one spa
       check(test::sameBits(got, want), std::to_string(count) + " threads, chunks of " + std::to_string(chunk));
     }
   }
-  // Single rows far into the context, where threads share out the spans of one row.
-  const auto context = test::createContext(demo(2), KvType::F16);
-  kv::Sequence sequence(context->pool());
-  const size_t width = context->model().config().vocabulary, tail = tokens.size() - 20;
-  for (size_t at = 0; at < tokens.size();) {
-    const size_t rows = at < tail ? std::min<size_t>(256, tail - at) : 1;
-    const Segment segment{&sequence, std::span(tokens).subspan(at, rows), Logits::Last};
-    const auto last = test::expect(context->forward({&segment, 1}));
-    at += rows;
-    check(test::sameBits(last, std::span(want).subspan((at - 1) * width, width)), "row " + std::to_string(at - 1));
-  }
+}};
+
+const Test sharedSpans{"forward: single rows far into the context, whose spans threads share out, have the bits of one thread", test::threaded, [] {
+  const auto tokens = severalSpans();
+  const auto rowsOn = [&](unsigned threads) {
+    const auto context = test::createContext(demo(threads), KvType::F16);
+    kv::Sequence sequence(context->pool());
+    std::vector<float> logits;
+    const size_t tail = tokens.size() - 20;
+    for (size_t at = 0; at < tokens.size();) {
+      const size_t rows = at < tail ? std::min<size_t>(256, tail - at) : 1;
+      const Segment segment{&sequence, std::span(tokens).subspan(at, rows), Logits::Last};
+      const auto last = test::expect(context->forward({&segment, 1}));
+      logits.insert(logits.end(), last.begin(), last.end());
+      at += rows;
+    }
+    return logits;
+  };
+  check(test::sameBits(rowsOn(2), rowsOn(1)));
 }};
 
 const Test wantedRows{"forward: only wanted rows come back, and they are the same", [] {
@@ -227,7 +238,7 @@ const Test plans{"memory: the plan is arithmetic, and its largest values are the
   check(!model::fits(plan(std::numeric_limits<uint32_t>::max(), 100000)), "no overflow");
 }};
 
-const Test progress{"model: loading reports a rising fraction that ends at 1", [] {
+const Test progress{"model: loading reports a rising fraction that ends at 1", test::threaded, [] {
   std::vector<double> seen;
   const std::string path = (test::projectRoot() / "models/mashbox-demo.gguf").string();
   test::expect(model::Model::load({path, 2, cpu::detectIsa(), [&](double fraction) { seen.push_back(fraction); }}));

@@ -71,7 +71,7 @@ const Test severalRecords{"frames: records follow each other; an empty step is a
   expect({TokenEvent{1, 2}, ProgressEvent{3, 4, 5}}, "20000000 02000000 01000000 01000000 02000000 02000000 03000000 04000000 05000000");
 }};
 
-const Test queueBound{"frames: a writer waits for room, keeps its order and loses nothing", [] {
+const Test queueBound{"frames: a writer waits for room, keeps its order and loses nothing", test::threaded, [] {
   constexpr int Frames = 2000;
   FrameQueue queue(64);
   std::thread writer([&] {
@@ -88,7 +88,7 @@ const Test queueBound{"frames: a writer waits for room, keeps its order and lose
   check(longest <= 64);
 }};
 
-const Test queueClose{"frames: closing the queue lets a waiting writer go", [] {
+const Test queueClose{"frames: closing the queue lets a waiting writer go", test::threaded, [] {
   FrameQueue queue(1);
   std::thread writer([&] {
     for (int i = 0; i < 3; ++i) queue.push(std::vector<std::byte>(8));

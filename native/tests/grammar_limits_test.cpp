@@ -191,7 +191,30 @@ const Test cache{"grammar: the cache gives the same grammar for the same bytes, 
   check(!cache.get(irBytes(broken)) && cache.find(irBytes(broken)) == nullptr && loads == 1, "errors are not kept");
 }};
 
-const Test threads{"grammar: matchers of one grammar may be used by several threads", [] {
+const Test shared{"grammar: several threads may ask the cache at once", test::threaded, [] {
+  std::atomic<int> loads = 0, failures = 0;
+  grammar::GrammarCache cache([&]() -> Result<grammar::Tokens> {
+    ++loads;
+    return grammar::Tokens{{{"a", true}, {"b", true}, {"ab", true}}, {}};
+  }, 16);
+  std::vector<std::string> all;
+  for (const char* text : {"a", "b", "ab", "ba"}) {
+    IrWriter ir;
+    all.push_back(ir.only(ir.text(text)));
+  }
+  const auto ask = [&](size_t first) {
+    for (size_t i = 0; i < 200; ++i) {
+      const auto bytes = irBytes(all[(first + i) % all.size()]);
+      if (!cache.get(bytes) || !cache.find(bytes)) ++failures;
+    }
+  };
+  std::thread left([&] { ask(0); }), right([&] { ask(2); });
+  left.join();
+  right.join();
+  check(loads == 1 && failures == 0);
+}};
+
+const Test threads{"grammar: matchers of one grammar may be used by several threads", test::threaded, [] {
   IrWriter ir;
   ir.define("list", ir.sequence({ir.text("["), ir.repeat(ir.choice({ir.rule("list"), ir.lexeme(ir.repeat(ir.set({{'a', 'z'}}), 1, 300))})), ir.text("]")}));
   const auto grammar = compile(ir.finish("list"), byteVocabulary({"[[", "ab", "cde]", "]]"}));

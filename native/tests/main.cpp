@@ -20,7 +20,14 @@ struct Failure {
 struct Case {
   std::string name;
   std::function<void()> body;
+  bool threaded;
 };
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool ThreadedOnly = true;
+#else
+constexpr bool ThreadedOnly = false;
+#endif
 
 std::vector<Case>& cases() {
   static std::vector<Case> all;
@@ -33,7 +40,8 @@ std::filesystem::path projectRoot() {
 
 } // namespace
 
-Test::Test(std::string name, std::function<void()> body) { cases().push_back({std::move(name), std::move(body)}); }
+Test::Test(std::string name, std::function<void()> body) { cases().push_back({std::move(name), std::move(body), false}); }
+Test::Test(std::string name, Threaded, std::function<void()> body) { cases().push_back({std::move(name), std::move(body), true}); }
 
 void check(bool condition, const std::string& what, std::source_location where) {
   if (!condition)
@@ -60,9 +68,13 @@ std::string readFile(const std::filesystem::path& path) {
 int main(int argc, char** argv) {
   using namespace mashbox::test;
   const std::string filter = argc > 1 ? argv[1] : "";
-  int passed = 0, failed = 0, skipped = 0;
+  int passed = 0, failed = 0, skipped = 0, outOfScope = 0;
   for (const auto& test : cases()) {
     if (test.name.find(filter) == std::string::npos) continue;
+    if (ThreadedOnly && !test.threaded) {
+      ++outOfScope;
+      continue;
+    }
     try {
       test.body();
       ++passed;
@@ -78,6 +90,9 @@ int main(int argc, char** argv) {
     }
     std::fflush(stdout);
   }
+  if (ThreadedOnly)
+    std::printf("out of scope under ThreadSanitizer: %d tests in which one thread runs, and the %d files that have no others\n", outOfScope,
+                MASHBOX_FILES_WITHOUT_THREADS);
   std::printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
   return failed == 0 ? 0 : 1;
 }

@@ -38,7 +38,7 @@ const Test limits{"passage limit: its end is forced after so many tokens, unless
   check(follow(PassageLimit{1, {2}, {9}, {8, 9}}, {2, 5, 0, 0, 2, 5, 5}) == Tokens{2, 5, 8, 9, 2, 5, 5}, "only the first is limited");
 }};
 
-const Test scheduled{"passage limit: forced tokens are part of the output of a request, and change no token before them", [] {
+const Test scheduled{"passage limit: forced tokens are part of the output of a request, and change no token before them", test::threaded, [] {
   const auto free = alone(request(5, 20, 30, 0)).tokens;
   auto r = request(5, 20, 30, 0);
   for (const uint32_t least : {0u, 1u, 7u, 29u}) {

@@ -9,7 +9,7 @@ namespace {
 using namespace mashbox;
 using namespace mashbox::test;
 
-const Test cancelling{"scheduler: cancelling frees the slot and its blocks, running or waiting", [] {
+const Test cancelling{"scheduler: cancelling frees the slot and its blocks, running or waiting", test::threaded, [] {
   Held held({.slots = 1, .blocks = 8});
   held.engine.submit(request(1, 100, 100));
   held.engine.submit(request(2, 10, 5));
@@ -30,7 +30,7 @@ const Test cancelling{"scheduler: cancelling frees the slot and its blocks, runn
   check(running.afterEnd == 0 && waiting.afterEnd == 0);
 }};
 
-const Test cancelledPrefill{"scheduler: cancelling between prefill chunks", [] {
+const Test cancelledPrefill{"scheduler: cancelling between prefill chunks", test::threaded, [] {
   Held held({.contextLength = 2000, .batchTokens = 32});
   held.engine.submit(request(1, 1900, 5));
   held.gate->waitForArrival();
@@ -41,7 +41,7 @@ const Test cancelledPrefill{"scheduler: cancelling between prefill chunks", [] {
   check(held.steps().size() == 1, "the chunk that ran was the last");
 }};
 
-const Test reusedId{"scheduler: a late cancel does not reach the next request of the same id", [] {
+const Test reusedId{"scheduler: a late cancel does not reach the next request of the same id", test::threaded, [] {
   const auto log = std::make_shared<FakeDecoder::Log>();
   const auto gate = std::make_shared<Gate>();
   log->before = [gate](uint64_t step) {
@@ -69,7 +69,7 @@ const Test reusedId{"scheduler: a late cancel does not reach the next request of
   check(ends == std::vector{FinishReason::Length, FinishReason::Length});
 }};
 
-const Test exhaustion{"scheduler: a request that needs more than all blocks fails with OutOfMemory", [] {
+const Test exhaustion{"scheduler: a request that needs more than all blocks fails with OutOfMemory", test::threaded, [] {
   Engine engine(fake({.blocks = 3}));
   engine.submit(request(1, 60, 200));
   const auto outcome = engine.wait(1);
@@ -80,7 +80,7 @@ const Test exhaustion{"scheduler: a request that needs more than all blocks fail
   check(engine.wait(2).done->reason == FinishReason::Length, "the engine goes on");
 }};
 
-const Test contention{"scheduler: requests that run dry together pause, start over and still give the same tokens", [] {
+const Test contention{"scheduler: requests that run dry together pause, start over and still give the same tokens", test::threaded, [] {
   for (const uint32_t blocks : {6u, 8u, 11u}) {
     Held held({.slots = 8, .batchTokens = 48, .blocks = blocks});
     for (uint32_t id = 1; id <= 8; ++id) held.engine.submit(request(id, 20 + id * 5, 100));
@@ -96,7 +96,7 @@ const Test contention{"scheduler: requests that run dry together pause, start ov
   }
 }};
 
-const Test failure{"scheduler: an error of the forward pass fails the requests of that batch alone", [] {
+const Test failure{"scheduler: an error of the forward pass fails the requests of that batch alone", test::threaded, [] {
   const auto log = std::make_shared<FakeDecoder::Log>();
   log->before = [](uint64_t step) -> Result<void> {
     if (step == 2) return Error{ErrorKind::OutOfMemory, "the device is full", "scratch"};
@@ -112,7 +112,7 @@ const Test failure{"scheduler: an error of the forward pass fails the requests o
   check(engine.scheduler().stats().blocks.free() == 64);
 }};
 
-const Test allocationFailure{"scheduler: a failed allocation inside a step is an event, not an abort", [] {
+const Test allocationFailure{"scheduler: a failed allocation inside a step is an event, not an abort", test::threaded, [] {
   const auto log = std::make_shared<FakeDecoder::Log>();
   log->before = [](uint64_t step) -> Result<void> {
     if (step == 1) throw std::bad_alloc();
@@ -126,7 +126,7 @@ const Test allocationFailure{"scheduler: a failed allocation inside a step is an
   check(engine.wait(2).done.has_value());
 }};
 
-const Test destruction{"scheduler: destruction with work running joins, and reports nothing afterwards", [] {
+const Test destruction{"scheduler: destruction with work running joins, and reports nothing afterwards", test::threaded, [] {
   for (int round = 0; round < 20; ++round) {
     Engine engine(fake({.contextLength = 100'000, .blocks = 4000}));
     for (uint32_t id = 1; id <= 6; ++id) engine.submit(request(id, 50, 90'000));
@@ -137,7 +137,7 @@ const Test destruction{"scheduler: destruction with work running joins, and repo
   idle.destroy();
 }};
 
-const Test contended{"scheduler: submits and cancels from several threads, even from inside onStep", [] {
+const Test contended{"scheduler: submits and cancels from several threads, even from inside onStep", test::threaded, [] {
   std::atomic<int> ended = 0;
   Scheduler* scheduler = nullptr;
   std::mutex ready;

@@ -66,7 +66,7 @@ void checkWithin(const Outcome& outcome, const std::string& ir) {
 
 const FakeDecoder::Options withTexts{.slots = 8, .batchTokens = 128, .blocks = 128, .texts = texts()};
 
-const Test within{"scheduler: outputs keep to their grammar, greedy and sampled, whatever the bias; batches do not change them", [] {
+const Test within{"scheduler: outputs keep to their grammar, greedy and sampled, whatever the bias; batches do not change them", test::threaded, [] {
   std::map<uint32_t, std::vector<int32_t>> expected;
   const auto make = [](uint32_t id) {
     Request r = constrained(id, 5 + id * 3, 60, lists(), id % 2 == 0 ? 0.0f : 1.5f);
@@ -89,7 +89,7 @@ const Test within{"scheduler: outputs keep to their grammar, greedy and sampled,
   for (uint32_t id = 1; id <= 8; ++id) check(held.engine.wait(id).tokens == expected[id], "request " + std::to_string(id));
 }};
 
-const Test usedUp{"scheduler: an output that uses up its grammar fails alone; the next one with the same grammar begins afresh", [] {
+const Test usedUp{"scheduler: an output that uses up its grammar fails alone; the next one with the same grammar begins afresh", test::threaded, [] {
   IrWriter ir;
   // After n letters there are 2ⁿ stacks.
   for (const auto& [name, other] : {std::pair("ways", "others"), {"others", "ways"}})
@@ -115,7 +115,7 @@ const Test usedUp{"scheduler: an output that uses up its grammar fails alone; th
   }
 }};
 
-const Test ahead{"scheduler: what must come is not drawn: the same text in fewer steps", [] {
+const Test ahead{"scheduler: what must come is not drawn: the same text in fewer steps", test::threaded, [] {
   const auto run = [](bool jumpAhead, std::optional<uint32_t> logprobs) {
     auto log = std::make_shared<FakeDecoder::Log>();
     Engine engine(std::make_unique<FakeDecoder>(withTexts, log));
@@ -138,7 +138,7 @@ const Test ahead{"scheduler: what must come is not drawn: the same text in fewer
   check(alone(constrained(1, 10, 4, rigid(), 0), withTexts).tokens.size() == 4, "maxTokens counts them");
 }};
 
-const Test probabilities{"scheduler: log probabilities are those of the tokens that the grammar allows", [] {
+const Test probabilities{"scheduler: log probabilities are those of the tokens that the grammar allows", test::threaded, [] {
   IrWriter ir;
   const std::string digit = ir.only(ir.repeat(ir.set({{'0', '2'}}), 3, 3));
   Request r = constrained(1, 10, 3, digit);
@@ -158,7 +158,7 @@ const Test probabilities{"scheduler: log probabilities are those of the tokens t
   }
 }};
 
-const Test greedy{"scheduler: syntax is drawn greedily on request, content as the sampling says", [] {
+const Test greedy{"scheduler: syntax is drawn greedily on request, content as the sampling says", test::threaded, [] {
   IrWriter ir;
   const auto digit = ir.content(ir.set({{'0', '9'}}));
   const std::string grammar = ir.only(ir.repeat(ir.sequence({digit, ir.set({{'a', 'h'}})}), 8, 8));
@@ -192,7 +192,7 @@ const Test greedy{"scheduler: syntax is drawn greedily on request, content as th
   check(content > 0 && drawn > 0, std::to_string(content) + " and " + std::to_string(drawn) + " are not the likeliest");
 }};
 
-const Test minimum{"scheduler: a minimum of tokens does not break the grammar", [] {
+const Test minimum{"scheduler: a minimum of tokens does not break the grammar", test::threaded, [] {
   IrWriter ir;
   const std::string abc = ir.only(ir.text("abc"));
   Request r = constrained(1, 10, 50, abc);
@@ -205,7 +205,7 @@ const Test minimum{"scheduler: a minimum of tokens does not break the grammar", 
   check(textOf(complete.tokens) == "abc" && complete.done->reason == FinishReason::Stop && !complete.stopToken, "without a stop token the end of the text is the end");
 }};
 
-const Test passage{"scheduler: the forced end of a passage waits for what the grammar lets through", [] {
+const Test passage{"scheduler: the forced end of a passage waits for what the grammar lets through", test::threaded, [] {
   IrWriter ir;
   const auto thought = ir.repeat(ir.sequence({ir.text("["), ir.set({{'a', 'h'}}), ir.text("]")}), 1);
   const std::string grammar = ir.only(ir.sequence({thought, ir.text("\":"), ir.repeat(ir.set({{'0', '9'}}), 2, 4)}));
@@ -216,7 +216,7 @@ const Test passage{"scheduler: the forced end of a passage waits for what the gr
   check(outcome.done->reason == FinishReason::Stop && textOf(outcome.tokens).find("\":") <= 9, textOf(outcome.tokens));
 }};
 
-const Test failures{"scheduler: grammars that are wrong, too costly or lead nowhere end their requests alone", [] {
+const Test failures{"scheduler: grammars that are wrong, too costly or lead nowhere end their requests alone", test::threaded, [] {
   Engine engine(fake(withTexts));
   IrWriter undefined;
   undefined.define("root", undefined.rule("missing"));
@@ -237,7 +237,7 @@ const Test failures{"scheduler: grammars that are wrong, too costly or lead nowh
   for (uint32_t id = 1; id <= 5; ++id) check(engine.wait(id).afterEnd == 0, "one end");
 }};
 
-const Test unknown{"scheduler: a model without token texts refuses grammars", [] {
+const Test unknown{"scheduler: a model without token texts refuses grammars", test::threaded, [] {
   const auto outcome = alone(constrained(1, 10, 20, lists()));
   check(outcome.failed && outcome.failed->kind == ErrorKind::Rejected, "refused");
 }};

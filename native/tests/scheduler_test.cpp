@@ -25,7 +25,7 @@ const Test planning{"scheduler: a step is decode rows first, then equal prefill 
   check(plan({{0, false, 0}, {3, false, 0}}, 64) == Rows{{1, 3}}, "nothing demanded, nothing granted");
 }};
 
-const Test invariance{"scheduler: eight concurrent seeded requests equal each alone, in any batch size and order", [] {
+const Test invariance{"scheduler: eight concurrent seeded requests equal each alone, in any batch size and order", test::threaded, [] {
   std::map<uint32_t, std::vector<int32_t>> expected;
   for (uint32_t id = 1; id <= 8; ++id) {
     const auto outcome = alone(request(id, 5 + id * 23, 40));
@@ -45,21 +45,21 @@ const Test invariance{"scheduler: eight concurrent seeded requests equal each al
     }
 }};
 
-const Test accounting{"scheduler: counts, progress and timings of one request", [] {
+const Test accounting{"scheduler: counts, progress and timings of one request", test::threaded, [] {
   const auto outcome = alone(request(3, 150, 7), {.batchTokens = 64});
   check(outcome.progress == std::vector<std::pair<uint32_t, uint32_t>>{{64, 150}, {128, 150}, {150, 150}});
   check(outcome.done->promptTokens == 150 && outcome.done->cachedTokens == 0 && outcome.done->generatedTokens == 7);
   check(outcome.done->queueMs >= 0 && outcome.done->promptMs > 0 && outcome.done->generationMs > 0);
 }};
 
-const Test length{"scheduler: output ends at maxTokens or where the context ends", [] {
+const Test length{"scheduler: output ends at maxTokens or where the context ends", test::threaded, [] {
   check(alone(request(1, 10, 1)).tokens.size() == 1);
   const auto full = alone(request(1, 90, 1000), {.contextLength = 100});
   check(full.tokens.size() == 10 && full.done->reason == FinishReason::Length);
   check(alone(request(1, 99, 1000), {.contextLength = 100}).tokens.size() == 1, "a prompt that leaves room for one token");
 }};
 
-const Test stopping{"scheduler: a stop token ends the output and is not reported", [] {
+const Test stopping{"scheduler: a stop token ends the output and is not reported", test::threaded, [] {
   const auto free = alone(request(5, 20, 30, 0)).tokens;
   const auto second = std::find_if(free.begin(), free.end(), [&](int32_t token) { return token != free[0]; });
   auto r = request(5, 20, 30, 0);
@@ -74,7 +74,7 @@ const Test stopping{"scheduler: a stop token ends the output and is not reported
   check(empty.tokens.empty() && empty.done->reason == FinishReason::Stop && empty.done->generatedTokens == 0, "the first token may be it");
 }};
 
-const Test minimum{"scheduler: no stop token before minTokens, every one after", [] {
+const Test minimum{"scheduler: no stop token before minTokens, every one after", test::threaded, [] {
   const auto free = alone(request(5, 20, 30, 0)).tokens;
   auto r = request(5, 20, 30, 0);
   r.stopTokens = {free[0], free[1]};
@@ -88,7 +88,7 @@ const Test minimum{"scheduler: no stop token before minTokens, every one after",
   }
 }};
 
-const Test logprobs{"scheduler: log probabilities change no token and come with every one", [] {
+const Test logprobs{"scheduler: log probabilities change no token and come with every one", test::threaded, [] {
   auto r = request(5, 20, 30);
   const auto plain = alone(r);
   check(plain.logprobs.empty());
@@ -104,7 +104,7 @@ const Test logprobs{"scheduler: log probabilities change no token and come with 
   }
 }};
 
-const Test validation{"scheduler: submit rejects what cannot run, and names the field", [] {
+const Test validation{"scheduler: submit rejects what cannot run, and names the field", test::threaded, [] {
   Held held({.contextLength = 100});
   auto& scheduler = held.engine.scheduler();
   const auto subject = [&](Request r) {
@@ -133,7 +133,7 @@ const Test validation{"scheduler: submit rejects what cannot run, and names the 
   held.engine.submit(request(1, 5, 5));
 }};
 
-const Test fairness{"scheduler: a long prompt does not stall decoding, and short prompts overtake it", [] {
+const Test fairness{"scheduler: a long prompt does not stall decoding, and short prompts overtake it", test::threaded, [] {
   Held held({.contextLength = 4096, .slots = 4, .batchTokens = 64, .blocks = 256});
   held.engine.submit(request(1, 4, 200));
   held.gate->waitForArrival();
@@ -152,7 +152,7 @@ const Test fairness{"scheduler: a long prompt does not stall decoding, and short
   check(steps[1].prefillRows.size() == 2 && steps[1].prefillRows[0] >= 31 && steps[1].prefillRows[1] >= 31, "both prompts start at once");
 }};
 
-const Test queueing{"scheduler: requests beyond the slots wait in order", [] {
+const Test queueing{"scheduler: requests beyond the slots wait in order", test::threaded, [] {
   std::vector<uint32_t> order;
   const auto log = std::make_shared<FakeDecoder::Log>();
   const auto gate = std::make_shared<Gate>();

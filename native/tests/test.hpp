@@ -8,9 +8,14 @@
 
 namespace mashbox::test {
 
+/// Marks a test in which several threads run. No other proves anything under ThreadSanitizer, which runs these alone.
+inline constexpr struct Threaded {
+} threaded;
+
 /// Registers a test: `static const Test t{"sampler: greedy takes the largest logit", [] { check(…); }};`
 struct Test {
   Test(std::string name, std::function<void()> body);
+  Test(std::string name, Threaded, std::function<void()> body);
 };
 
 /// Fails the running test, and says where, unless `condition` holds.

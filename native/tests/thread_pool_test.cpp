@@ -28,7 +28,7 @@ void expectOnce(ThreadPool& pool, size_t count, size_t grain) {
   for (const unsigned times : seen) check(times == 1, "every index exactly once: " + what);
 }
 
-const Test coverage{"thread pool: every index runs exactly once", [] {
+const Test coverage{"thread pool: every index runs exactly once", test::threaded, [] {
   for (const unsigned threads : {0, 1, 2, 3, 8}) {
     ThreadPool pool(threads);
     check(pool.size() == std::max(threads, 1u));
@@ -37,7 +37,7 @@ const Test coverage{"thread pool: every index runs exactly once", [] {
   }
 }};
 
-const Test manyRegions{"thread pool: many small regions see each other's writes", [] {
+const Test manyRegions{"thread pool: many small regions see each other's writes", test::threaded, [] {
   ThreadPool pool(4);
   std::vector<uint64_t> values(64);
   for (uint64_t round = 0; round < 20000; ++round)
@@ -48,14 +48,14 @@ const Test manyRegions{"thread pool: many small regions see each other's writes"
   for (const uint64_t value : values) check(value == 30000);
 }};
 
-const Test generations{"thread pool: a worker's view survives more regions than its generation counter holds", [] {
+const Test generations{"thread pool: a worker's view survives more regions than its generation counter holds", test::threaded, [] {
   ThreadPool pool(2);
   std::atomic<uint64_t> sum{0};
   for (int i = 0; i < 70000; ++i) pool.parallelFor(2, 1, [&](size_t begin, size_t end, unsigned) { sum += end - begin; });
   check(sum == 140000);
 }};
 
-const Test workers{"thread pool: all workers take part when there is work for them", [] {
+const Test workers{"thread pool: all workers take part when there is work for them", test::threaded, [] {
   ThreadPool pool(3);
   std::atomic<unsigned> inside{0};
   // Each range waits until every worker holds one.
@@ -68,7 +68,7 @@ const Test workers{"thread pool: all workers take part when there is work for th
   check(inside == 3);
 }};
 
-const Test concurrent{"thread pool: several pools run side by side", [] {
+const Test concurrent{"thread pool: several pools run side by side", test::threaded, [] {
   std::vector<std::thread> callers;
   std::atomic<uint64_t> sum{0};
   for (int c = 0; c < 3; ++c)
@@ -83,7 +83,7 @@ const Test concurrent{"thread pool: several pools run side by side", [] {
   check(sum == 3ull * 500 * 4950);
 }};
 
-const Test destruction{"thread pool: idle and unused pools end", [] {
+const Test destruction{"thread pool: idle and unused pools end", test::threaded, [] {
   for (int i = 0; i < 50; ++i) {
     ThreadPool unused(3);
     ThreadPool used(3);
@@ -118,7 +118,7 @@ const Test quota{"cores: the tightest cgroup quota counts, of both versions", []
   std::filesystem::remove_all(root);
 }};
 
-const Test bandwidth{"bandwidth: a small buffer is read at a plausible rate", [] {
+const Test bandwidth{"bandwidth: a small buffer is read at a plausible rate", test::threaded, [] {
   ThreadPool pool(2);
   const double rate = cpu::readBandwidth(pool, size_t{4} << 20);
   check(rate > 1e8 && rate < 1e13, std::to_string(rate));

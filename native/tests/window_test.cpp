@@ -175,7 +175,7 @@ const Test prefix{"window: a forked prefix and the rest equal a cold run, while 
   check(test::sameBits(again, std::span(cold).subspan(291 * width)));
 }};
 
-const Test threads{"window: threads, chunks and neighbours change no bit", [] {
+const Test threads{"window: threads, chunks and neighbours change no bit", test::threaded, [] {
   const auto tokens = someTokens(220, 4), neighbour = someTokens(90, 5);
   std::vector<float> want;
   for (const unsigned count : {1u, 3u}) {
