@@ -1,6 +1,12 @@
 import { defineConfig } from "vitest/config"
 
 export default defineConfig({
-  // Only what hangs runs into these: a machine that is busy is ten times as slow.
-  test: { include: ["test/**/*.test.ts"], testTimeout: 240_000, hookTimeout: 240_000 }
+  test: {
+    include: ["test/**/*.test.ts"],
+    // Vitest would leave one core idle, which on two is half of them.
+    maxWorkers: "100%",
+    // Only what hangs runs into these: a machine that is busy is ten times as slow.
+    testTimeout: 240_000,
+    hookTimeout: 240_000
+  }
 })

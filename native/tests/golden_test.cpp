@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -118,55 +120,21 @@ void checkVariant(const std::string& name, const std::string& file) {
   }
 }
 
-struct Family {
-  const char *folder, *mechanisms;
-  std::vector<const char*> variants = {"q8_0", "q4_0"};
-};
-
-const std::vector<Family> Families = {
-    {"gemma2", "soft-capped scores and logits, windows on even layers"},
-    {"gemma3", "windows on five of six layers, two ropes"},
-    {"gemma4-31b", "heads by layer, V from K, partial rotation"},
-    {"gemma4-a4b", "a dense feed-forward and experts side by side"},
-    {"gemma4-e", "embeddings per layer, shared caches"},
-    {"gpt-oss", "sinks, windows, YaRN between whole pairs, experts with biases", {"q8_0", "q4_0", "mxfp4", "mxfp4_moe"}},
-    {"laguna", "output gates per head, heads by layer, two ropes, sigmoid routing with a selection bias"},
-    {"laguna-m1", "output gates per element, a wide shared expert", {"q8_0"}},
-    {"llama", "rope factors, grouped heads, own output"},
-    {"llama-plain", "width 96, 3 heads on 1, tied output", {"q8_0", "q4_0", "mix-q4_k_m"}},
-    {"qwen2", "biases"},
-    {"qwen2moe", "experts, not normalised, shared expert with a gate"},
-    {"qwen3", "head norms, heads wider than the model"},
-    {"qwen3moe", "experts, normalised"},
-    {"qwen3next", "delta net with grouped heads, gated attention, experts"},
-    {"qwen35", "delta net, gated attention"},
-    {"qwen35-mtp", "a block for multi-token prediction behind the trunk"},
-    {"qwen35moe", "delta net, gated attention, experts"},
-    {"smollm3", "layers without rope"},
-};
-
-/// Folders without a model in F32.
-const std::vector<Family> Formats = {
-    {"gpt-oss-k", "", {"q4_k"}},
-    {"quants", "", {"f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "q2_k", "q3_k", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4",
-                    "mix-q3_k_m", "mix-q4_k_s", "mix-q4_k_m", "mix-q5_k_m", "mix-iq4_xs"}},
-    {"qwen3moe-k", "", {"q4_k", "mix-q4_k_m"}},
-};
-
-/// One test per model file, so that a file that is not here is one counted skip.
+/// One test per model file that a golden file of the fixtures names, so that a file that is nowhere is one counted skip.
 const std::vector<Test> models = [] {
   std::vector<Test> tests;
-  const auto addVariants = [&](const Family& family) {
-    const std::string name = family.folder;
-    for (const std::string variant : family.variants)
-      tests.emplace_back("golden: " + name + " in " + variant, [name, variant] { checkVariant(name, "model-" + variant + ".gguf"); });
-  };
-  for (const Family& family : Families) {
-    const std::string name = family.folder;
-    tests.emplace_back("golden: " + name + " (" + family.mechanisms + ")", [name] { checkModel(name); });
-    addVariants(family);
+  std::set<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(test::projectRoot() / "test/fixtures/golden"))
+    if (std::filesystem::exists(entry.path() / "golden.json")) folders.insert(entry.path().filename().string());
+  for (const std::string& name : folders) {
+    const Folder folder(name);
+    if (folder.golden.find("cases") == nullptr) continue;
+    if (folder.golden.find("model") != nullptr) tests.emplace_back("golden: " + name, [name] { checkModel(name); });
+    for (const Json& variant : folder.golden["variants"].list()) {
+      const std::string file = variant["file"].string();
+      tests.emplace_back("golden: " + name + "/" + file, [name, file] { checkVariant(name, file); });
+    }
   }
-  for (const Family& family : Formats) addVariants(family);
   return tests;
 }();
 

@@ -34,9 +34,10 @@ const Test tables{"isa: each tier up to this CPU's has its own kernels", [] {
 
 const Test formats{"isa: usesInt8 names the formats with integer kernels", [] {
   using quant::Type;
-  for (const Type type : {Type::Q4_0, Type::Q4_1, Type::Q5_0, Type::Q5_1, Type::Q8_0, Type::Q4_K, Type::Q5_K, Type::Q6_K, Type::IQ4_NL, Type::IQ4_XS, Type::MXFP4})
+  for (const Type type : {Type::Q4_0, Type::Q4_1, Type::Q5_0, Type::Q5_1, Type::Q8_0, Type::Q2_K, Type::Q3_K, Type::Q4_K, Type::Q5_K, Type::Q6_K,
+                          Type::IQ4_NL, Type::IQ4_XS, Type::MXFP4, Type::NVFP4})
     check(cpu::usesInt8(type));
-  for (const Type type : {Type::F32, Type::F16, Type::BF16, Type::Q2_K, Type::Q3_K, Type::NVFP4}) check(!cpu::usesInt8(type));
+  for (const Type type : {Type::F32, Type::F16, Type::BF16}) check(!cpu::usesInt8(type));
 }};
 
 } // namespace

@@ -1,14 +1,25 @@
-import { existsSync } from "node:fs"
+import { existsSync, lstatSync } from "node:fs"
 import { join } from "node:path"
 import { cmake } from "./cmake.mjs"
 import { freshness } from "./fingerprint.mjs"
 import { modernNode } from "./node.mjs"
 import { progressLine } from "./progress.mjs"
 import { run } from "./run.mjs"
+import { SetupError } from "./SetupError.mjs"
 
 /**
  * @typedef {{ title: string, stamp: string, output: string, inputs: ReadonlyArray<string>, perform: (progress: ReturnType<typeof progressLine>) => Promise<unknown> }} Step
  */
+
+/**
+ * npm empties the folder that it installs into, also where that is another checkout's.
+ * @param {string} folder
+ */
+const refuseLink = (folder) => {
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+    throw new SetupError(`${folder} is a link, and installing would empty what it points to; remove the link, or install there.`)
+  }
+}
 
 /**
  * What a checkout needs before it can run, in order. Each step is skipped while its output was made from its present inputs.
@@ -24,7 +35,10 @@ export const steps = (root) => {
       stamp: stamp("packages"),
       output: at("node_modules/.package-lock.json"),
       inputs: [at("package-lock.json")],
-      perform: () => run("npm", ["ci", "--no-audit", "--no-fund"], { cwd: root })
+      perform: async () => {
+        refuseLink(at("node_modules"))
+        await run("npm", ["ci", "--no-audit", "--no-fund"], { cwd: root })
+      }
     },
     {
       title: "Building the native engine",

@@ -10,22 +10,9 @@
 namespace mashbox::model {
 namespace {
 
-constexpr Family Families[] = {
-    {"gemma2", mapGemma2},
-    {"gemma3", mapGemma3},
-    {"gemma4", mapGemma4},
-    {"gpt-oss", mapGptOss},
-    {"laguna", mapLaguna},
-    {"llama", mapLlama},
-    {"qwen2", mapQwen2},
-    {"qwen2moe", mapQwen2Moe},
-    {"qwen3", mapQwen3},
-    {"qwen3moe", mapQwen3Moe},
-    {"qwen3next", mapQwen3Next},
-    {"qwen35", mapQwen35},
-    {"qwen35moe", mapQwen35Moe},
-    {"smollm3", mapSmollm3},
-};
+#define MASHBOX_FAMILY(architecture, mapping) {architecture, mapping},
+constexpr Family Families[] = {MASHBOX_FAMILIES(MASHBOX_FAMILY)};
+#undef MASHBOX_FAMILY
 
 // Bounds that no model comes near and that keep every product of sizes inside 64 bits.
 constexpr uint32_t MostLayers = 1 << 12, MostWidth = 1 << 20, MostHeads = 1 << 14;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/config.hpp"
+#include "model/families.hpp"
 #include "model/keys.hpp"
 
 #include <string_view>
@@ -22,19 +23,8 @@ std::string familyNames();
 /// rope and a dense feed-forward; the family's mapping changes what differs. Later reads are pointless where `keys.error()` is set.
 void mapTransformer(Keys& keys, Config& config, RopePairing pairing);
 
-void mapGemma2(Keys& keys, Config& config);
-void mapGemma3(Keys& keys, Config& config);
-void mapGemma4(Keys& keys, Config& config);
-void mapGptOss(Keys& keys, Config& config);
-void mapLaguna(Keys& keys, Config& config);
-void mapLlama(Keys& keys, Config& config);
-void mapQwen2(Keys& keys, Config& config);
-void mapQwen2Moe(Keys& keys, Config& config);
-void mapQwen3(Keys& keys, Config& config);
-void mapQwen35(Keys& keys, Config& config);
-void mapQwen35Moe(Keys& keys, Config& config);
-void mapQwen3Next(Keys& keys, Config& config);
-void mapQwen3Moe(Keys& keys, Config& config);
-void mapSmollm3(Keys& keys, Config& config);
+#define MASHBOX_DECLARE_MAPPING(architecture, mapping) void mapping(Keys& keys, Config& config);
+MASHBOX_FAMILIES(MASHBOX_DECLARE_MAPPING)
+#undef MASHBOX_DECLARE_MAPPING
 
 } // namespace mashbox::model
