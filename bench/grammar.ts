@@ -10,6 +10,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { loadavg, tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { greedy } from "../src/domain/Sampling.ts"
+import type { Tool } from "../src/domain/Tool.ts"
 import { Engine } from "../src/engine/Engine.ts"
 import { layerInProcess } from "../src/engine/EngineInProcess.ts"
 import { projectRoot } from "../src/engine/EnginePaths.ts"
@@ -17,6 +18,7 @@ import * as Gbnf from "../src/grammar/Gbnf.ts"
 import { encodeGrammar } from "../src/grammar/IrEncoder.ts"
 import * as JsonSchema from "../src/grammar/JsonSchema.ts"
 import { compileCalls } from "../src/grammar/tools/CallGrammar.ts"
+import { warmUpTools } from "../src/grammar/WarmUp.ts"
 import * as GgufMetadata from "../src/models/GgufMetadata.ts"
 import { quantile } from "./support/client.ts"
 import { cpuTime, cpuTimeStep } from "./support/cpuTime.ts"
@@ -76,6 +78,10 @@ const frontEnd = (compile: () => Uint8Array) => {
 }
 
 const ofSchema = (schema: object) => encodeGrammar(Result.getOrThrow(JsonSchema.compile(schema, { closed: true })))
+const ofCalls = (tools: ReadonlyArray<Tool>) =>
+  encodeGrammar(
+    Result.getOrThrow(compileCalls({ syntax: "hermes", sample: "", tools, required: false, parallel: true, token: () => undefined }))
+  )
 const ofText = (gbnf: string) => encodeGrammar(Result.getOrThrow(Gbnf.compile(gbnf)))
 
 const measureNative = (grammars: ReadonlyArray<Uint8Array>) => {
@@ -95,14 +101,12 @@ const measureNative = (grammars: ReadonlyArray<Uint8Array>) => {
 }
 
 const compareGrammars = async () => {
+  // As the server does when its model is ready.
+  for (const tools of warmUpTools) ofCalls(tools)
   const tools = claudeCodeTools(20)
   const all = subjects(tools)
   const fronts = all.map(({ schema }) => frontEnd(() => ofSchema(schema)))
-  const calls = frontEnd(() =>
-    encodeGrammar(
-      Result.getOrThrow(compileCalls({ syntax: "hermes", sample: "", tools, required: false, parallel: true, token: () => undefined }))
-    )
-  )
+  const calls = frontEnd(() => ofCalls(tools))
   const { measured, vocabulary } = measureNative([...fronts.map(({ bytes }) => bytes), calls.bytes])
   const { vocabulary: { tokens } } = await Effect.runPromise(GgufMetadata.read(vocabularyFile))
   const peer = new XGrammar({ tokens, eos: tokens.length - 1 })
@@ -266,7 +270,7 @@ budget(
   `${milliseconds(figures.peerTypical)} ms`,
   figures.typical <= 5000
 )
-budget("the same, front end not yet optimized", "5 ms", `${milliseconds(figures.typicalFirst)} ms`, "", figures.typicalFirst <= 5000)
+budget("the same, first after the server's warm-up", "5 ms", `${milliseconds(figures.typicalFirst)} ms`, "", figures.typicalFirst <= 5000)
 budget("compile, calls of 20 tools", "50 ms", `${milliseconds(figures.tools)} ms`, "", figures.tools <= 50_000)
 budget("the same, first time", "50 ms", `${milliseconds(figures.toolsFirst)} ms`, "", figures.toolsFirst <= 50_000)
 budget("constrained to free decode", "≥ 0.95", decoded.constrained.toFixed(3), "", decoded.constrained >= 0.95)
