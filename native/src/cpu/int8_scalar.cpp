@@ -137,7 +137,8 @@ void decodeMXFP4(const uint8_t* block, size_t blocks, const DecodedRow& row) {
 void decodeNVFP4(const uint8_t* block, size_t supers, const DecodedRow& row) {
   for (size_t n = 0; n < supers; ++n, block += 36)
     for (size_t s = 0; s < 4; ++s) {
-      (s % 2 ? row.second : row.scale)[2 * n + s / 2] = quant::halvedUE4M3(block[s]);
+      float* const scales = s % 2 ? row.second : row.scale;
+      scales[2 * n + s / 2] = quant::halvedUE4M3(block[s]);
       int8_t* code = row.code + 64 * n + 16 * s;
       for (size_t i = 0; i < 8; ++i) {
         code[i] = quant::DoubledE2M1[block[4 + 8 * s + i] & 15];
