@@ -133,7 +133,7 @@ const small = async () => {
     within(name, p99, budget.refusalMs)
   }
   for (const { p50, p99 } of await besideStreams(() => refuseAll([chat]))) {
-    row("  beside 8 busy streams", `first byte p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`)
+    row("  beside 8 streams", `first byte p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`)
   }
 
   const counted = await besideStreams(async () => {
