@@ -24,9 +24,7 @@ using test::Test;
 
 using Random = std::mt19937;
 
-/// Split products keep 16 to 17 bits of a factor.
-double mostError(const cpu::SplitKernels* split) { return split ? 1e-5 : 1e-6; }
-double mostError(cpu::Isa isa) { return mostError(cpu::splitKernels(isa)); }
+constexpr double MostError = 1e-6;
 
 std::vector<float> randomValues(size_t n, Random& random, float deviation = 1, float mean = 0) {
   std::normal_distribution<float> normal(mean, deviation);
@@ -142,10 +140,9 @@ struct Mixer {
   cpu::ThreadPool pool;
   DeltaNetMixer mixer;
 
-  Mixer(const DeltaNet& shape, cpu::Isa isa, uint32_t states, uint32_t batchRows, unsigned threads = 2) : Mixer(shape, isa, cpu::splitKernels(isa), states, batchRows, threads) {}
-  Mixer(const DeltaNet& shape, cpu::Isa isa, const cpu::SplitKernels* split, uint32_t states, uint32_t batchRows, unsigned threads = 2)
+  Mixer(const DeltaNet& shape, cpu::Isa isa, uint32_t states, uint32_t batchRows, unsigned threads = 2)
       : pool(threads),
-        mixer(test::expect(DeltaNetMixer::create(test::expect(DeltaNetStates::create({shape}, states)), batchRows, cpu::kernels(isa), split, pool))) {}
+        mixer(test::expect(DeltaNetMixer::create(test::expect(DeltaNetStates::create({shape}, states)), batchRows, cpu::kernels(isa), pool))) {}
 
   /// Tokens [from, to) of the layer's sequence.
   void run(const Layer& layer, kv::StateId state, size_t from, size_t to, float* out) {
@@ -210,28 +207,12 @@ const Test againstRecurrence{"delta net: random shapes equal the recurrence in f
       Mixer mixer(shape, isa, 1, 256);
       const auto whole = inCuts(mixer, layer, {256});
       const double error = relativeError(whole, want);
-      check(error < mostError(isa), named(shape, isa) + ": error in millionths " + std::to_string(error * 1e6));
+      check(error < MostError, named(shape, isa) + ": error in millionths " + std::to_string(error * 1e6));
       for (const std::vector<size_t>& cuts : {std::vector<size_t>{1}, {7}, {64}, {63, 2}, {40, 1, 100, 3}})
         check(test::sameBits(inCuts(mixer, layer, cuts), whole), named(shape, isa) + " in cuts of " + std::to_string(cuts[0]));
       Mixer alone(shape, isa, 1, 256, 1);
       check(test::sameBits(inCuts(alone, layer, {256}), whole), named(shape, isa) + " on one thread");
     }
-  }
-}};
-
-const Test splitModel{"delta net: the model of split products equals the recurrence within their error, and the CPU's tiles bit for bit", [] {
-  Random random(17);
-  for (const DeltaNet& shape : {DeltaNet{.keyHeads = 1, .valueHeads = 2, .keyLength = 48, .valueLength = 80}, DeltaNet{.keyHeads = 2, .valueHeads = 2, .keyLength = 32, .valueLength = 16}}) {
-    const Layer layer(shape, false, 150, random);
-    Mixer model(shape, cpu::Isa::Scalar, &cpu::modelSplit, 1, 256);
-    const auto whole = inCuts(model, layer, {256});
-    const double error = relativeError(whole, recurrence(layer));
-    check(error < mostError(&cpu::modelSplit), named(shape, cpu::Isa::Scalar) + ": error in millionths " + std::to_string(error * 1e6));
-    for (const size_t cut : {1, 7, 65}) check(test::sameBits(inCuts(model, layer, {cut}), whole), named(shape, cpu::Isa::Scalar) + " in cuts of " + std::to_string(cut));
-    const cpu::Isa best = cpu::detectIsa();
-    if (!cpu::splitKernels(best)) continue;
-    Mixer tiles(shape, best, 1, 256), modelled(shape, best, &cpu::modelSplit, 1, 256);
-    check(test::sameBits(inCuts(tiles, layer, {256}), inCuts(modelled, layer, {256})), named(shape, best));
   }
 }};
 
@@ -244,7 +225,7 @@ const Test longMemory{"delta net: the error does not grow over 2000 tokens", [] 
   for (const cpu::Isa isa : test::availableTiers()) {
     Mixer mixer(shape, isa, 1, 512);
     const double error = relativeError(inCuts(mixer, layer, {512}), want);
-    check(error < mostError(isa), named(shape, isa) + ": error in millionths " + std::to_string(error * 1e6));
+    check(error < MostError, named(shape, isa) + ": error in millionths " + std::to_string(error * 1e6));
   }
 }};
 

@@ -14,8 +14,7 @@ const Test overrides{"isa: MASHBOX_ISA lowers the tier and never raises it", [] 
   check(*cpu::chooseIsa(nullptr) == best && *cpu::chooseIsa("") == best, "no override");
   check(*cpu::chooseIsa("scalar") == Isa::Scalar, "scalar");
   check(*cpu::chooseIsa("avx2") == std::min(best, Isa::Avx2), "avx2");
-  check(*cpu::chooseIsa("avx512") == std::min(best, Isa::Avx512), "avx512");
-  check(*cpu::chooseIsa("amx") == best, "amx");
+  check(*cpu::chooseIsa("avx512") == best, "avx512");
 }};
 
 const Test unknown{"isa: an unknown MASHBOX_ISA is an error that lists the tiers", [] {
@@ -23,12 +22,12 @@ const Test unknown{"isa: an unknown MASHBOX_ISA is an error that lists the tiers
     const Result<Isa> chosen = cpu::chooseIsa(name);
     check(!chosen, name);
     check(chosen.error().kind == ErrorKind::Invalid && chosen.error().subject == "MASHBOX_ISA", name);
-    for (const char* tier : {"scalar", "avx2", "avx512", "amx", name}) check(chosen.error().message.find(tier) != std::string::npos, tier);
+    for (const char* tier : {"scalar", "avx2", "avx512", name}) check(chosen.error().message.find(tier) != std::string::npos, tier);
   }
 }};
 
 const Test tables{"isa: each tier up to this CPU's has its own kernels", [] {
-  for (const Isa isa : {Isa::Scalar, Isa::Avx2, Isa::Avx512, Isa::Amx})
+  for (const Isa isa : {Isa::Scalar, Isa::Avx2, Isa::Avx512})
     if (isa <= cpu::detectIsa()) check(cpu::kernels(isa).isa == isa, cpu::isaName(isa));
 }};
 

@@ -29,7 +29,7 @@ inline std::filesystem::path projectRoot() { return std::filesystem::path(__FILE
 /// Every tier of this CPU, the lowest first.
 inline std::vector<cpu::Isa> availableTiers() {
   std::vector<cpu::Isa> tiers;
-  for (const cpu::Isa isa : {cpu::Isa::Scalar, cpu::Isa::Avx2, cpu::Isa::Avx512, cpu::Isa::Amx})
+  for (const cpu::Isa isa : {cpu::Isa::Scalar, cpu::Isa::Avx2, cpu::Isa::Avx512})
     if (cpu::kernels(std::min(isa, cpu::detectIsa())).isa == isa) tiers.push_back(isa);
   return tiers;
 }

@@ -34,7 +34,7 @@ export interface NativeInspection {
 
 export interface NativeInfo {
   readonly version: string
-  readonly isa: "scalar" | "avx2" | "avx512" | "amx"
+  readonly isa: "scalar" | "avx2" | "avx512"
   readonly threads: number
   readonly cuda: {
     readonly built: boolean

@@ -42,10 +42,7 @@ public:
     const bool half = shape.kvType == model::KvType::F16;
     return {KvCache::blockBytes(Attender::cacheLayers(shape, false), half), KvCache::blockBytes(Attender::cacheLayers(shape, true), half)};
   }
-  uint64_t stateBytes(const model::BackendShape& shape) const override {
-    const auto layers = DeltaNetLayers::shapesOf(shape);
-    return DeltaNetStates::stateBytes(layers) + (splitKernels(kernels_.isa) ? DeltaNetMixer::tileBytes(layers) : 0);
-  }
+  uint64_t stateBytes(const model::BackendShape& shape) const override { return DeltaNetStates::stateBytes(DeltaNetLayers::shapesOf(shape)); }
   uint64_t availableMemory() const override { return cpu::availableMemory(); }
   Result<std::unique_ptr<model::Backend>> open(const model::BackendShape& shape) const override;
 

@@ -33,7 +33,6 @@ const AttentionKernels scalarAttentionF32 = attention::kernelsOf<Scalar, float>;
 const AttentionKernels& attentionKernels(Isa isa, bool half) {
   switch (kernels(isa).isa) {
 #if defined(__x86_64__)
-  case Isa::Amx:
   case Isa::Avx512: return half ? avx512AttentionF16 : avx512AttentionF32;
   case Isa::Avx2: return half ? avx2AttentionF16 : avx2AttentionF32;
 #endif

@@ -40,19 +40,14 @@ DeltaNet largest(std::span<const DeltaNet> layers) {
 uint64_t pairBytes(const DeltaNet& d, uint32_t rows) { return uint64_t{d.keyHeads} * rows * 2 * d.keyLength * sizeof(float); }
 uint64_t dotBytes(const DeltaNet& d, uint32_t rows) { return uint64_t{d.keyHeads} * rows * 2 * ChunkTokens * sizeof(float); }
 uint64_t valueBytes(const DeltaNet& d, uint32_t rows) { return uint64_t{d.valueHeads} * rows * d.valueLength * sizeof(float); }
-uint64_t tileValues(const DeltaNet& d) { return uint64_t{d.valueHeads} * splitSize(d.valueLength, d.keyLength); }
 
 } // namespace
 
-DeltaNetMixer::DeltaNetMixer(DeltaNetStates states, const Kernels& kernels, const SplitKernels* split, ThreadPool& pool)
-    : states_(std::move(states)), kernels_(&kernels), deltaNet_(&deltaNetKernels(kernels.isa)), split_(split), pool_(&pool) {}
+DeltaNetMixer::DeltaNetMixer(DeltaNetStates states, const Kernels& kernels, ThreadPool& pool)
+    : states_(std::move(states)), kernels_(&kernels), deltaNet_(&deltaNetKernels(kernels.isa)), pool_(&pool) {}
 
 Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batchRows, const Kernels& kernels, ThreadPool& pool) {
-  return create(std::move(states), batchRows, kernels, splitKernels(kernels.isa), pool);
-}
-
-Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batchRows, const Kernels& kernels, const SplitKernels* split, ThreadPool& pool) {
-  DeltaNetMixer out(std::move(states), kernels, split, pool);
+  DeltaNetMixer out(std::move(states), kernels, pool);
   const DeltaNet most = largest(out.states_.layers());
   for (const auto& [region, bytes] : {std::pair{&out.pairs_, pairBytes(most, batchRows)}, {&out.dots_, dotBytes(most, batchRows)}, {&out.values_, valueBytes(most, batchRows)}}) {
     auto reserved = Region::reserve(bytes, "scratch memory");
@@ -60,15 +55,6 @@ Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batc
     *region = std::move(*reserved);
   }
   out.batchRows_ = batchRows;
-  if (split) {
-    auto tiles = Region::reserve(out.states_.count() * tileBytes(out.states_.layers()), "split recurrent states");
-    if (!tiles) return tiles.error();
-    out.tiles_ = std::move(*tiles);
-    out.tileOffsets_.push_back(0);
-    for (const DeltaNet& layer : out.states_.layers()) out.tileOffsets_.push_back(out.tileOffsets_.back() + tileValues(layer));
-    out.mostHeads_ = most.valueHeads;
-    out.splits_.resize(out.states_.count() * out.states_.layers().size() * out.mostHeads_);
-  }
   const uint32_t length = std::max(most.keyLength, most.valueLength);
   out.zeros_.resize(length);
   out.scratch_.resize(pool.size());
@@ -80,9 +66,6 @@ Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batc
     scratch.scaledKeys.resize(size_t{most.keyLength} * ChunkTokens);
     scratch.exponents.resize(ChunkTokens);
     scratch.inputs.resize(most.convolution - 1 + ChunkTokens);
-    if (!split) continue;
-    scratch.rowTiles.resize(std::max(splitSize(2 * ChunkTokens, most.keyLength), splitSize(most.keyLength, ChunkTokens)));
-    scratch.columnTiles.resize(splitSize(most.valueLength, ChunkTokens));
   }
   return out;
 }
@@ -90,12 +73,6 @@ Result<DeltaNetMixer> DeltaNetMixer::create(DeltaNetStates states, uint32_t batc
 uint64_t DeltaNetMixer::scratchBytes(std::span<const DeltaNet> layers, uint32_t batchRows) {
   const DeltaNet most = largest(layers);
   return pairBytes(most, batchRows) + dotBytes(most, batchRows) + valueBytes(most, batchRows);
-}
-
-uint64_t DeltaNetMixer::tileBytes(std::span<const DeltaNet> layers) {
-  uint64_t values = 0;
-  for (const DeltaNet& layer : layers) values += tileValues(layer);
-  return values * sizeof(uint16_t);
 }
 
 uint32_t DeltaNetMixer::keyHeadOf(uint32_t valueHead) const {
@@ -237,32 +214,10 @@ void DeltaNetMixer::mix(const DeltaNetRows& rows, const Piece& piece, uint32_t h
 /// What every row's key and query see of the chunk's first state.
 void DeltaNetMixer::seeState(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch) {
   const size_t length = shape_.valueLength, keyLength = shape_.keyLength, count = size_t{2} * piece.rows;
-  const float* const keys = pairs(keyHeadOf(head), piece.row);
-  if (!piece.first() && split_) {
-    split_->splitRows(keys, keyLength, count, keyLength, scratch.rowTiles.data());
-    split_->multiply(scratch.rowTiles.data(), stateTiles(rows, piece, head), count, keyLength, length, scratch.seen.data(), length, false);
-    return;
-  }
   std::fill_n(scratch.seen.data(), count * length, 0.0f);
   if (piece.first()) return;
   const float* const sums = states_.layer(piece.state, rows.layer).sums + head * keyLength * length;
-  deltaNet_->multiplyAdd(keys, keyLength, sums, length, scratch.seen.data(), length, count, keyLength, length);
-}
-
-uint64_t& DeltaNetMixer::splitOf(kv::StateId state, uint32_t layer, uint32_t valueHead) {
-  return splits_[(static_cast<size_t>(state) * states_.layers().size() + layer) * mostHeads_ + valueHead];
-}
-
-/// S of the chunk's start, split when its first rows need it.
-const uint16_t* DeltaNetMixer::stateTiles(const DeltaNetRows& rows, const Piece& piece, uint32_t head) {
-  const size_t length = shape_.valueLength, keyLength = shape_.keyLength;
-  uint16_t* const tiles = tiles_.as<uint16_t>() + static_cast<size_t>(piece.state) * tileOffsets_.back() + tileOffsets_[rows.layer] + head * splitSize(length, keyLength);
-  uint64_t& split = splitOf(piece.state, rows.layer, head);
-  if (split != states_.generation(piece.state)) {
-    split_->splitColumns(states_.layer(piece.state, rows.layer).sums + head * keyLength * length, length, nullptr, keyLength, length, tiles);
-    split = states_.generation(piece.state);
-  }
-  return tiles;
+  deltaNet_->multiplyAdd(pairs(keyHeadOf(head), piece.row), keyLength, sums, length, scratch.seen.data(), length, count, keyLength, length);
 }
 
 /// The rows' decay, the weights of every earlier token of the chunk, and what the chunk's first state contributes.
@@ -316,13 +271,6 @@ void DeltaNetMixer::finishChunk(const DeltaNetRows& rows, const Piece& piece, ui
   else
     deltaNet_->scale(left, sums, keyLength * length);
   const float* const added = layer.values + head * ChunkTokens * length;
-  if (split_) {
-    split_->splitRows(keys, ChunkTokens, keyLength, ChunkTokens, scratch.rowTiles.data());
-    split_->splitColumns(added, length, scratch.exponents.data(), ChunkTokens, length, scratch.columnTiles.data());
-    split_->multiply(scratch.rowTiles.data(), scratch.columnTiles.data(), keyLength, ChunkTokens, length, sums, length, true);
-    splitOf(piece.state, rows.layer, head) = 0;
-    return;
-  }
   for (size_t d = 0; d < keyLength; ++d) deltaNet_->multiplyEach(keys + d * ChunkTokens, scratch.exponents.data(), scratch.scaledKeys.data() + d * ChunkTokens, ChunkTokens);
   deltaNet_->multiplyAdd(scratch.scaledKeys.data(), ChunkTokens, added, length, sums, length, keyLength, ChunkTokens, length);
 }

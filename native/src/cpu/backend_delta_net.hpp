@@ -3,7 +3,6 @@
 #include "cpu/backend_delta_net_kernels.hpp"
 #include "cpu/backend_delta_states.hpp"
 #include "cpu/line_vector.hpp"
-#include "cpu/split_product.hpp"
 #include "cpu/thread_pool.hpp"
 #include "model/backend.hpp"
 
@@ -44,12 +43,8 @@ struct DeltaNetRows {
 class DeltaNetMixer {
 public:
   static Result<DeltaNetMixer> create(DeltaNetStates states, uint32_t batchRows, const Kernels& kernels, ThreadPool& pool);
-  /// With these products against the state in place of the tier's; null: in float32.
-  static Result<DeltaNetMixer> create(DeltaNetStates states, uint32_t batchRows, const Kernels& kernels, const SplitKernels* split, ThreadPool& pool);
   /// Bytes of scratch memory.
   static uint64_t scratchBytes(std::span<const model::DeltaNet> layers, uint32_t batchRows);
-  /// Bytes beside each state where its products are split.
-  static uint64_t tileBytes(std::span<const model::DeltaNet> layers);
 
   DeltaNetStates& states() { return states_; }
   const DeltaNetStates& states() const { return states_; }
@@ -70,11 +65,10 @@ private:
   };
   struct Scratch {
     LineVector<float> seen, keyWeights, queryWeights, sums, scaledKeys, exponents;
-    LineVector<uint16_t> rowTiles, columnTiles;
     std::vector<const float*> inputs;
   };
 
-  DeltaNetMixer(DeltaNetStates states, const Kernels& kernels, const SplitKernels* split, ThreadPool& pool);
+  DeltaNetMixer(DeltaNetStates states, const Kernels& kernels, ThreadPool& pool);
   void runByKeyHeads(const DeltaNetRows& rows, std::span<const Piece> pieces);
   void runByHeads(const DeltaNetRows& rows, std::span<const Piece> pieces);
   void convolve(const DeltaNetRows& rows, const Piece& piece, const DeltaNetInput& input, uint32_t head, size_t channel, size_t length, Scratch& scratch,
@@ -83,7 +77,6 @@ private:
   void valueHead(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch);
   void mix(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch);
   void seeState(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch);
-  const uint16_t* stateTiles(const DeltaNetRows& rows, const Piece& piece, uint32_t head);
   void weigh(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch);
   void substitute(const Piece& piece, float* values, size_t length, Scratch& scratch) const;
   void finishChunk(const DeltaNetRows& rows, const Piece& piece, uint32_t head, Scratch& scratch);
@@ -94,22 +87,16 @@ private:
   float* pairs(uint32_t keyHead, size_t row) const;  ///< [key | query] of a row
   float* dots(uint32_t keyHead, size_t row) const;   ///< those of both with the chunk's keys
   float* values(uint32_t valueHead, size_t row) const;
-  uint64_t& splitOf(kv::StateId state, uint32_t layer, uint32_t valueHead);
 
   DeltaNetStates states_;
   const Kernels* kernels_;
   const DeltaNetKernels* deltaNet_;
-  const SplitKernels* split_;
   ThreadPool* pool_;
   uint32_t batchRows_ = 0;
   model::DeltaNet shape_; ///< of the running layer
   std::vector<std::vector<Piece>> waves_; ///< the first, second, … chunk of every range
   size_t waveCount_ = 0;
   Region pairs_, dots_, values_;
-  Region tiles_;                      ///< S of every state, layer and head, split, where it was needed
-  std::vector<uint64_t> tileOffsets_; ///< values before each layer's tiles within a state, and their sum
-  std::vector<uint64_t> splits_;      ///< generation of the state whose S was split, by state, layer and head; 0: none
-  size_t mostHeads_ = 0;
   LineVector<float> zeros_;
   std::vector<Scratch> scratch_; ///< one per worker
 };

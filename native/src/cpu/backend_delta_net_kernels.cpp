@@ -31,7 +31,6 @@ const DeltaNetKernels scalarDeltaNet = deltanet::kernelsOf<Scalar>;
 const DeltaNetKernels& deltaNetKernels(Isa isa) {
   switch (kernels(isa).isa) {
 #if defined(__x86_64__)
-  case Isa::Amx:
   case Isa::Avx512: return avx512DeltaNet;
   case Isa::Avx2: return avx2DeltaNet;
 #endif

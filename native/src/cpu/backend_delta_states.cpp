@@ -91,7 +91,6 @@ Result<DeltaNetStates> DeltaNetStates::create(std::vector<DeltaNet> layers, uint
   auto memory = Region::reserve(states * out.offsets_.back() * sizeof(float), "recurrent states");
   if (!memory) return memory.error();
   out.layers_ = std::move(layers);
-  out.generations_.assign(states, 1);
   out.memory_ = std::move(*memory);
   return out;
 }
@@ -116,7 +115,6 @@ DeltaNetStates::Layer DeltaNetStates::layer(kv::StateId state, uint32_t layer) c
 }
 
 void DeltaNetStates::copy(kv::StateId from, kv::StateId to, uint32_t length) {
-  ++generations_[static_cast<size_t>(to)];
   for (uint32_t i = 0; i < layers_.size(); ++i)
     visitUsed(layers_[i], length, [source = at(from, i), target = at(to, i)](uint64_t offset, uint64_t floats) {
       std::memcpy(target + offset, source + offset, floats * sizeof(float));
@@ -152,7 +150,6 @@ Result<uint32_t> DeltaNetStates::load(std::span<const std::byte> bytes, kv::Stat
   const auto payload = bytes.subspan(sizeof header);
   if (payload.size() != usedBytes(layers_, header.length)) return broken(ErrorKind::Invalid, "the bytes have the wrong length");
   if (checksumOf(header, payload) != header.checksum) return broken(ErrorKind::Invalid, "the checksum does not match");
-  ++generations_[static_cast<size_t>(state)];
   const std::byte* in = payload.data();
   for (uint32_t i = 0; i < layers_.size(); ++i)
     visitUsed(layers_[i], header.length, [&in, target = at(state, i)](uint64_t offset, uint64_t floats) {

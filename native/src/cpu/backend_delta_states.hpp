@@ -38,9 +38,6 @@ public:
   static uint32_t inputRows(const model::DeltaNet& layer) { return layer.convolution - 1 + RollbackTokens; }
 
   std::span<const model::DeltaNet> layers() const { return layers_; }
-  uint32_t count() const { return static_cast<uint32_t>(generations_.size()); }
-  /// Rises with everything that `copy` and `load` write into the state; from 1 on.
-  uint64_t generation(kv::StateId state) const { return generations_[static_cast<size_t>(state)]; }
   Layer layer(kv::StateId state, uint32_t layer) const;
   /// The part of a state that `length` tokens left behind.
   void copy(kv::StateId from, kv::StateId to, uint32_t length);
@@ -54,7 +51,6 @@ private:
 
   std::vector<model::DeltaNet> layers_;
   std::vector<uint64_t> offsets_; ///< floats before each layer, and their sum
-  std::vector<uint64_t> generations_;
   Region memory_;
 };
 

@@ -5,8 +5,6 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace mashbox::cpu {
@@ -17,9 +15,9 @@ struct Registers {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-Registers cpuid(unsigned leaf, unsigned part = 0) {
+Registers cpuid(unsigned leaf) {
   Registers r;
-  if (__get_cpuid_max(0, nullptr) >= leaf) __cpuid_count(leaf, part, r.eax, r.ebx, r.ecx, r.edx);
+  if (__get_cpuid_max(0, nullptr) >= leaf) __cpuid_count(leaf, 0, r.eax, r.ebx, r.ecx, r.edx);
   return r;
 }
 
@@ -31,36 +29,12 @@ unsigned enabledState() {
 }
 
 bool all(unsigned value, unsigned bits) { return (value & bits) == bits; }
-
-/// Tile registers are large, so Linux saves them only for processes that ask first (Documentation/arch/x86/xstate.rst).
-bool askForTiles() {
-#if defined(__linux__)
-  constexpr long RequestPermission = 0x1023, TileData = 18;
-  return syscall(SYS_arch_prctl, RequestPermission, TileData) == 0;
-#else
-  return false;
-#endif
-}
-
-Isa findIsa() {
-  const Registers basic = cpuid(1), extended = cpuid(7), more = cpuid(7, 1);
-  constexpr unsigned Osxsave = 1u << 27, Fma = 1u << 12, Avx = 1u << 28, F16c = 1u << 29;
-  constexpr unsigned Avx2 = 1u << 5;
-  constexpr unsigned Avx512f = 1u << 16, Avx512dq = 1u << 17, Avx512bw = 1u << 30, Avx512vl = 1u << 31, Avx512vnni = 1u << 11;
-  constexpr unsigned Avx512bf16 = 1u << 5, AmxBf16 = 1u << 22, AmxTile = 1u << 24;
-  constexpr unsigned YmmState = 0x6, ZmmState = 0xe6, TileState = 0x60000;
-  if (!all(basic.ecx, Osxsave | Avx | Fma | F16c) || !all(extended.ebx, Avx2) || !all(enabledState(), YmmState)) return Isa::Scalar;
-  if (!all(extended.ebx, Avx512f | Avx512dq | Avx512bw | Avx512vl) || !all(extended.ecx, Avx512vnni) || !all(enabledState(), ZmmState)) return Isa::Avx2;
-  if (!all(more.eax, Avx512bf16) || !all(extended.edx, AmxBf16 | AmxTile) || !all(enabledState(), TileState) || !askForTiles()) return Isa::Avx512;
-  return Isa::Amx;
-}
 #endif
 
 } // namespace
 
 const char* isaName(Isa isa) {
   switch (isa) {
-  case Isa::Amx: return "amx";
   case Isa::Avx512: return "avx512";
   case Isa::Avx2: return "avx2";
   default: return "scalar";
@@ -69,8 +43,14 @@ const char* isaName(Isa isa) {
 
 Isa detectIsa() {
 #if defined(__x86_64__)
-  static const Isa best = findIsa();
-  return best;
+  const Registers basic = cpuid(1), extended = cpuid(7);
+  constexpr unsigned Osxsave = 1u << 27, Fma = 1u << 12, Avx = 1u << 28, F16c = 1u << 29;
+  constexpr unsigned Avx2 = 1u << 5;
+  constexpr unsigned Avx512f = 1u << 16, Avx512dq = 1u << 17, Avx512bw = 1u << 30, Avx512vl = 1u << 31, Avx512vnni = 1u << 11;
+  constexpr unsigned YmmState = 0x6, ZmmState = 0xe6;
+  if (!all(basic.ecx, Osxsave | Avx | Fma | F16c) || !all(extended.ebx, Avx2) || !all(enabledState(), YmmState)) return Isa::Scalar;
+  if (!all(extended.ebx, Avx512f | Avx512dq | Avx512bw | Avx512vl) || !all(extended.ecx, Avx512vnni) || !all(enabledState(), ZmmState)) return Isa::Avx2;
+  return Isa::Avx512;
 #else
   return Isa::Scalar;
 #endif
@@ -80,9 +60,9 @@ Result<Isa> chooseIsa(const char* override) {
   const Isa best = detectIsa();
   const std::string_view name = override ? override : "";
   if (name.empty()) return best;
-  for (const Isa isa : {Isa::Scalar, Isa::Avx2, Isa::Avx512, Isa::Amx})
+  for (const Isa isa : {Isa::Scalar, Isa::Avx2, Isa::Avx512})
     if (name == isaName(isa)) return isa < best ? isa : best;
-  return Error{ErrorKind::Invalid, "MASHBOX_ISA is \"" + std::string(name) + "\"; it takes scalar, avx2, avx512 or amx", "MASHBOX_ISA"};
+  return Error{ErrorKind::Invalid, "MASHBOX_ISA is \"" + std::string(name) + "\"; it takes scalar, avx2 or avx512", "MASHBOX_ISA"};
 }
 
 } // namespace mashbox::cpu

@@ -8,14 +8,13 @@
 
 namespace mashbox::cpu {
 
-/// Instruction tiers, lowest first. `Avx2` means AVX2+FMA+F16C, `Avx512` means F+BW+DQ+VL+VNNI besides those, `Amx` AVX512-BF16 and
-/// the tiles of AMX-BF16, which the kernel has allowed.
-enum class Isa { Scalar, Avx2, Avx512, Amx };
+/// Instruction tiers, lowest first. `Avx2` means AVX2+FMA+F16C, `Avx512` means F+BW+DQ+VL+VNNI besides those.
+enum class Isa { Scalar, Avx2, Avx512 };
 
-const char* isaName(Isa isa); ///< "scalar", "avx2", "avx512", "amx"
-/// The best tier of this CPU (cpuid and xgetbv). Asks the kernel once for the use of tiles, which it grants to the whole process.
+const char* isaName(Isa isa); ///< "scalar", "avx2", "avx512"
+/// The best tier of this CPU (cpuid and xgetbv).
 Isa detectIsa();
-/// `detectIsa()`, lowered (never raised) by MASHBOX_ISA=scalar|avx2|avx512|amx; null and "" mean no override, an unknown name is
+/// `detectIsa()`, lowered (never raised) by MASHBOX_ISA=scalar|avx2|avx512; null and "" mean no override, an unknown name is
 /// an error that lists the tiers.
 Result<Isa> chooseIsa(const char* override);
 

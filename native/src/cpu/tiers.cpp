@@ -19,15 +19,6 @@ struct Scratch {
 
 thread_local Scratch scratch;
 
-#if defined(__x86_64__)
-/// What has no kernel of its own in the tier.
-Kernels amxKernels() {
-  Kernels out = avx512Kernels;
-  out.isa = Isa::Amx;
-  return out;
-}
-#endif
-
 } // namespace
 
 std::byte* threadScratch(size_t bytes) {
@@ -45,10 +36,6 @@ void dequantizeRow(Type type, const std::byte* row, float* out, size_t length) {
 const Kernels& kernels(Isa isa) {
   switch (isa) {
 #if defined(__x86_64__)
-  case Isa::Amx: {
-    static const Kernels amx = amxKernels();
-    return amx;
-  }
   case Isa::Avx512: return avx512Kernels;
   case Isa::Avx2: return avx2Kernels;
 #endif

@@ -147,7 +147,7 @@ describe.skipIf(!built)(suite, () => {
   it("describes the machine", async () => {
     const info = (await loadNative()).info()
     assert.match(info.version, /^\d+\.\d+\.\d+$/)
-    assert.include(["scalar", "avx2", "avx512", "amx"], info.isa)
+    assert.include(["scalar", "avx2", "avx512"], info.isa)
     assert.isAtLeast(info.threads, 1)
     assert.strictEqual(info.cuda.devices.length === 0, info.cuda.reason !== "")
   })
