@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -123,16 +123,15 @@ void checkVariant(const std::string& name, const std::string& file) {
 /// One test per model file that a golden file of the fixtures names, so that a file that is nowhere is one counted skip.
 const std::vector<Test> models = [] {
   std::vector<Test> tests;
-  std::set<std::string> folders;
+  std::map<std::string, Json> folders;
   for (const auto& entry : std::filesystem::directory_iterator(test::projectRoot() / "test/fixtures/golden"))
-    if (std::filesystem::exists(entry.path() / "golden.json")) folders.insert(entry.path().filename().string());
-  for (const std::string& name : folders) {
-    const Folder folder(name);
-    if (folder.golden.find("cases") == nullptr) continue;
-    if (folder.golden.find("model") != nullptr) tests.emplace_back("golden: " + name, [name] { checkModel(name); });
-    for (const Json& variant : folder.golden["variants"].list()) {
+    if (const auto file = entry.path() / "golden.json"; std::filesystem::exists(file)) folders.emplace(entry.path().filename().string(), Json::load(file));
+  for (const auto& [name, golden] : folders) {
+    if (golden.find("cases") == nullptr) continue;
+    if (golden.find("model") != nullptr) tests.emplace_back("golden: " + name, [name = name] { checkModel(name); });
+    for (const Json& variant : golden["variants"].list()) {
       const std::string file = variant["file"].string();
-      tests.emplace_back("golden: " + name + "/" + file, [name, file] { checkVariant(name, file); });
+      tests.emplace_back("golden: " + name + "/" + file, [name = name, file] { checkVariant(name, file); });
     }
   }
   return tests;
