@@ -1,33 +1,5 @@
 import { assert } from "@effect/vitest"
-import { Effect, Layer, Logger } from "effect"
-import { HttpServer } from "effect/http"
-import { existsSync } from "node:fs"
-import { join } from "node:path"
 import { z } from "zod"
-import { Engine } from "../../src/engine/Engine.ts"
-import { addonPath, projectRoot } from "../../src/engine/EnginePaths.ts"
-import { layerEngineInProcess, layerServerWithoutEngine } from "../../src/Mashbox.ts"
-import { Settings } from "../../src/Settings.ts"
-import { settings } from "../unit/server/harness.ts"
-
-const demo = join(projectRoot, "models", "mashbox-demo.gguf")
-
-/** Whether the bundled model can be run: it and the addon are there. */
-export const isDemoThere = existsSync(demo) && existsSync(addonPath())
-
-export const layerDemo = layerServerWithoutEngine.pipe(
-  Layer.provideMerge(layerEngineInProcess),
-  Layer.provide(Layer.succeed(Settings, { ...settings, model: demo, slots: 2 })),
-  Layer.provide(Logger.layer([]))
-)
-
-/** The address of the server, once its model is loaded. */
-export const demoUrl = Effect.gen(function*() {
-  yield* (yield* Engine).ready
-  const { address } = yield* HttpServer.HttpServer
-  assert("port" in address)
-  return `http://127.0.0.1:${address.port}`
-})
 
 /** The model at its best, and where it writes what it can. */
 export const samplings: ReadonlyArray<{ readonly temperature: number; readonly seed?: number }> = [{ temperature: 0 }, {

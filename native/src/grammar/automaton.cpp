@@ -1,6 +1,7 @@
 #include "grammar/automaton.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -10,6 +11,19 @@ namespace {
 
 /// No state of `and` and `not` may take more steps than this to show that it leads somewhere.
 constexpr size_t MostSteps = 50'000;
+
+/// Changes every term, a run of equal ones once.
+template <class Change> void changeEach(std::vector<Term>& terms, const Change& change) {
+  std::optional<Term> last;
+  Term changed = Nothing;
+  for (Term& term : terms) {
+    if (term != last) {
+      last = term;
+      changed = change(term);
+    }
+    term = changed;
+  }
+}
 
 } // namespace
 
@@ -110,43 +124,18 @@ void Automaton::derive(Term term, Row& out) {
     case Op::Sequence: return deriveSequence(term, out);
     case Op::Choice: deriveChoice(term, out); break;
     case Op::Both: deriveBoth(term, out); break;
-    case Op::Complement: {
+    case Op::Complement:
       derive(node.a, out);
-      Term last = None, complement = Nothing;
-      for (Term& next : out) {
-        if (next != last) {
-          last = next;
-          complement = terms_.complement(next);
-        }
-        next = complement;
-      }
+      changeEach(out, [&](Term next) { return terms_.complement(next); });
       break;
-    }
-    case Op::Repeat: {
+    case Op::Repeat:
       derive(node.a, out);
-      const Term rest = terms_.repeatRest(term);
-      Term last = Nothing, sequence = Nothing;
-      for (Term& next : out) {
-        if (next != last) {
-          last = next;
-          sequence = terms_.sequence(next, rest);
-        }
-        next = sequence;
-      }
+      changeEach(out, [&, rest = terms_.repeatRest(term)](Term next) { return terms_.sequence(next, rest); });
       return;
-    }
-    case Op::Content: {
+    case Op::Content:
       derive(node.a, out);
-      Term last = Nothing, content = Nothing;
-      for (Term& next : out) {
-        if (next != last) {
-          last = next;
-          content = terms_.content(next);
-        }
-        next = content;
-      }
+      changeEach(out, [&](Term next) { return terms_.content(next); });
       return;
-    }
     case Op::Items: deriveItems(term, out); break;
     case Op::Free: return deriveFree(term, out);
   }

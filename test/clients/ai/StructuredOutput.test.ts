@@ -4,7 +4,8 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { assert, describe, it } from "@effect/vitest"
 import { generateObject, generateText, Output, streamObject, streamText, tool } from "ai"
 import { Effect } from "effect"
-import { assertGrows, demoUrl, isDemoThere, layerDemo, samplings, Town, Weather } from "../structured.ts"
+import { demoNeeds, demoUrl, isDemoThere, layerDemo } from "../../support/DemoServer.ts"
+import { assertGrows, samplings, Town, Weather } from "../structured.ts"
 
 const id = "mashbox-demo"
 
@@ -25,7 +26,7 @@ const all = async <A>(parts: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
   return found
 }
 
-describe(`the AI SDK's structured output${isDemoThere ? "" : " (needs the model and the built addon)"}`, () => {
+describe(`the AI SDK's structured output${demoNeeds}`, () => {
   it.live.skipIf(!isDemoThere)("is what its schemas say with every provider, whole and streamed", () =>
     Effect.gen(function*() {
       const baseURL = `${yield* demoUrl}/v1`

@@ -1,25 +1,15 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
-import { HttpServer } from "effect/http"
-import { existsSync } from "node:fs"
-import { join } from "node:path"
+import { Effect } from "effect"
 import { Engine } from "../../../src/engine/Engine.ts"
-import { addonPath, projectRoot } from "../../../src/engine/EnginePaths.ts"
-import { layerEngineInProcess, layerServerWithoutEngine } from "../../../src/Mashbox.ts"
-import { Settings } from "../../../src/Settings.ts"
-import { settings } from "../../unit/server/harness.ts"
+import { demoNeeds, demoUrl, isDemoThere, layerDemo } from "../../support/DemoServer.ts"
 
-const demo = join(projectRoot, "models", "mashbox-demo.gguf")
-const isThere = existsSync(demo) && existsSync(addonPath())
-
-describe(isThere ? "the bundled model" : "the bundled model (needs the model and the built addon)", () => {
-  it.live.skipIf(!isThere)("chats with the official @anthropic-ai/sdk package", () =>
+describe(`the bundled model${demoNeeds}`, () => {
+  it.live.skipIf(!isDemoThere)("chats with the official @anthropic-ai/sdk package", () =>
     Effect.gen(function*() {
+      const url = yield* demoUrl
       const model = yield* (yield* Engine).ready
-      const { address } = yield* HttpServer.HttpServer
-      assert("port" in address)
-      const client = new Anthropic({ baseURL: `http://127.0.0.1:${address.port}`, apiKey: "unused", maxRetries: 0 })
+      const client = new Anthropic({ baseURL: url, apiKey: "unused", maxRetries: 0 })
       yield* Effect.promise(async () => {
         const body = { model: "any", max_tokens: 40, messages: [{ role: "user" as const, content: "What is the capital of France?" }] }
         const message = await client.messages.create(body)
@@ -35,11 +25,6 @@ describe(isThere ? "the bundled model" : "the bundled model (needs the model and
         assert.deepStrictEqual(streamed.content, message.content)
       })
     }).pipe(
-      Effect.provide(
-        layerServerWithoutEngine.pipe(
-          Layer.provideMerge(layerEngineInProcess),
-          Layer.provide(Layer.succeed(Settings, { ...settings, model: demo, slots: 2 }))
-        )
-      )
+      Effect.provide(layerDemo)
     ))
 })

@@ -3,11 +3,12 @@ import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod"
 import { zodOutputFormat } from "@anthropic-ai/sdk/helpers/zod"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { demoUrl, isDemoThere, layerDemo, samplings, Town, Weather } from "../structured.ts"
+import { demoNeeds, demoUrl, isDemoThere, layerDemo } from "../../support/DemoServer.ts"
+import { samplings, Town, Weather } from "../structured.ts"
 
 const messages = [{ role: "user" as const, content: "What is the weather in Paris?" }]
 
-describe(`the official @anthropic-ai/sdk package's structured output${isDemoThere ? "" : " (needs the model and the built addon)"}`, () => {
+describe(`the official @anthropic-ai/sdk package's structured output${demoNeeds}`, () => {
   it.live.skipIf(!isDemoThere)("is what its zod schemas say, whole and streamed", () =>
     Effect.gen(function*() {
       const client = new Anthropic({ baseURL: yield* demoUrl, apiKey: "unused", maxRetries: 0 })

@@ -1,28 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Schema } from "effect"
-import { HttpServer } from "effect/http"
-import { existsSync } from "node:fs"
-import { join } from "node:path"
+import { Effect, Schema } from "effect"
 import OpenAI from "openai"
-import { Engine } from "../../../src/engine/Engine.ts"
-import { addonPath, projectRoot } from "../../../src/engine/EnginePaths.ts"
-import { layerEngineInProcess, layerServerWithoutEngine } from "../../../src/Mashbox.ts"
-import { Settings } from "../../../src/Settings.ts"
-import { settings } from "../../unit/server/harness.ts"
-
-const demo = join(projectRoot, "models", "mashbox-demo.gguf")
-const isThere = existsSync(demo) && existsSync(addonPath())
+import { demoNeeds, demoUrl, isDemoThere, layerDemo } from "../../support/DemoServer.ts"
 
 const readTokens = Schema.decodeUnknownPromise(Schema.Struct({ tokens: Schema.Array(Schema.Int) }))
 const readPrompt = Schema.decodeUnknownPromise(Schema.Struct({ prompt: Schema.String }))
 
-describe(isThere ? "the bundled model" : "the bundled model (needs the model and the built addon)", () => {
-  it.live.skipIf(!isThere)("completes, scores and tokenizes with the official openai package", () =>
+describe(`the bundled model${demoNeeds}`, () => {
+  it.live.skipIf(!isDemoThere)("completes, scores and tokenizes with the official openai package", () =>
     Effect.gen(function*() {
-      yield* (yield* Engine).ready
-      const { address } = yield* HttpServer.HttpServer
-      assert("port" in address)
-      const url = `http://127.0.0.1:${address.port}`
+      const url = yield* demoUrl
       const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 })
       const post = async (path: string, body: object): Promise<unknown> =>
         (await fetch(url + path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })).json()
@@ -64,12 +51,6 @@ describe(isThere ? "the bundled model" : "the bundled model (needs the model and
         assert.strictEqual(open.choices[0]?.message.content, " France is Paris.")
       })
     }).pipe(
-      Effect.provide(
-        layerServerWithoutEngine.pipe(
-          Layer.provideMerge(layerEngineInProcess),
-          Layer.provide(Layer.succeed(Settings, { ...settings, model: demo, slots: 2 })),
-          Layer.provide(Logger.layer([]))
-        )
-      )
+      Effect.provide(layerDemo)
     ))
 })

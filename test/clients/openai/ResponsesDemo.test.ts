@@ -1,18 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger } from "effect"
-import { HttpServer } from "effect/http"
-import { existsSync } from "node:fs"
-import { join } from "node:path"
+import { Effect } from "effect"
 import OpenAI from "openai"
-import { Engine } from "../../../src/engine/Engine.ts"
-import { addonPath, projectRoot } from "../../../src/engine/EnginePaths.ts"
-import { layerEngineInProcess, layerServerWithoutEngine } from "../../../src/Mashbox.ts"
-import { Settings } from "../../../src/Settings.ts"
+import { demoNeeds, demoUrl, isDemoThere, layerDemo } from "../../support/DemoServer.ts"
 import { checkResponsesStream } from "../../support/ResponsesStreamChecker.ts"
-import { settings } from "../../unit/server/harness.ts"
-
-const demo = join(projectRoot, "models", "mashbox-demo.gguf")
-const isThere = existsSync(demo) && existsSync(addonPath())
 
 const weather = {
   type: "function" as const,
@@ -22,13 +12,10 @@ const weather = {
   parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
 }
 
-describe(isThere ? "the bundled model" : "the bundled model (needs the model and the built addon)", () => {
-  it.live.skipIf(!isThere)("answers on Responses: text, a stream, reasoning, a tool call and its result", () =>
+describe(`the bundled model${demoNeeds}`, () => {
+  it.live.skipIf(!isDemoThere)("answers on Responses: text, a stream, reasoning, a tool call and its result", () =>
     Effect.gen(function*() {
-      yield* (yield* Engine).ready
-      const { address } = yield* HttpServer.HttpServer
-      assert("port" in address)
-      const baseURL = `http://127.0.0.1:${address.port}/v1`
+      const baseURL = `${yield* demoUrl}/v1`
       const client = new OpenAI({ baseURL, apiKey: "unused", maxRetries: 0 })
       yield* Effect.promise(async () => {
         const model = "mashbox-demo"
@@ -71,12 +58,6 @@ describe(isThere ? "the bundled model" : "the bundled model (needs the model and
         assert.notStrictEqual(after.output_text, "")
       })
     }).pipe(
-      Effect.provide(
-        layerServerWithoutEngine.pipe(
-          Layer.provideMerge(layerEngineInProcess),
-          Layer.provide(Layer.succeed(Settings, { ...settings, model: demo, slots: 2 })),
-          Layer.provide(Logger.layer([]))
-        )
-      )
+      Effect.provide(layerDemo)
     ))
 })

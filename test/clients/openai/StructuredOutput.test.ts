@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI from "openai"
 import { zodFunction, zodResponseFormat, zodResponsesFunction, zodTextFormat } from "openai/helpers/zod"
-import { assertGrows, City, demoUrl, isDemoThere, layerDemo, samplings, Weather } from "../structured.ts"
+import { demoNeeds, demoUrl, isDemoThere, layerDemo } from "../../support/DemoServer.ts"
+import { assertGrows, City, samplings, Weather } from "../structured.ts"
 
 const model = "mashbox-demo"
 const functions = <Call extends { readonly type: string }>(calls: ReadonlyArray<Call> | null | undefined) =>
@@ -10,7 +11,7 @@ const functions = <Call extends { readonly type: string }>(calls: ReadonlyArray<
 
 const messages = [{ role: "user" as const, content: "What is the weather in Paris?" }]
 
-describe(`the official openai package's structured output${isDemoThere ? "" : " (needs the model and the built addon)"}`, () => {
+describe(`the official openai package's structured output${demoNeeds}`, () => {
   it.live.skipIf(!isDemoThere)("is what its zod schemas say, on Chat Completions, whole and streamed", () =>
     Effect.gen(function*() {
       const client = new OpenAI({ baseURL: `${yield* demoUrl}/v1`, apiKey: "unused", maxRetries: 0 })

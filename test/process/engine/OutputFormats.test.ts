@@ -1,34 +1,15 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger } from "effect"
-import { HttpServer } from "effect/http"
-import { existsSync } from "node:fs"
-import { join } from "node:path"
+import { Effect } from "effect"
 import OpenAI from "openai"
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod"
-import { z } from "zod"
-import { Engine } from "../../../src/engine/Engine.ts"
-import { addonPath, projectRoot } from "../../../src/engine/EnginePaths.ts"
-import { layerEngineInProcess, layerServerWithoutEngine } from "../../../src/Mashbox.ts"
-import { Settings } from "../../../src/Settings.ts"
+import { City } from "../../clients/structured.ts"
 import { checkChatStream } from "../../support/ChatStreamChecker.ts"
+import { demoNeeds, demoUrl, isDemoThere, layerDemo } from "../../support/DemoServer.ts"
 import { valid } from "../../support/SchemaOracle.ts"
-import { settings } from "../../unit/server/harness.ts"
-
-const demo = join(projectRoot, "models", "mashbox-demo.gguf")
-const isThere = existsSync(demo) && existsSync(addonPath())
 
 const model = "mashbox-demo"
 const messages = [{ role: "user" as const, content: "Tell me about Paris." }]
-
-const City = z.object({
-  name: z.string().min(1).max(12),
-  population: z.number().int().min(1).max(99_999_999),
-  kind: z.enum(["town", "city"]),
-  founded: z.iso.date(),
-  tags: z.array(z.string().max(6)).max(2),
-  mayor: z.object({ name: z.string().max(8) }).nullable()
-})
 
 const schema = {
   type: "object",
@@ -51,19 +32,10 @@ interface Choices {
   >
 }
 
-const layerServer = layerServerWithoutEngine.pipe(
-  Layer.provideMerge(layerEngineInProcess),
-  Layer.provide(Layer.succeed(Settings, { ...settings, model: demo, slots: 2 })),
-  Layer.provide(Logger.layer([]))
-)
-
-describe(isThere ? "answers of the bundled model" : "answers of the bundled model (needs the model and the built addon)", () => {
-  it.live.skipIf(!isThere)("are what their request says, in every dialect, however they are sampled", () =>
+describe(`answers of the bundled model${demoNeeds}`, () => {
+  it.live.skipIf(!isDemoThere)("are what their request says, in every dialect, however they are sampled", () =>
     Effect.gen(function*() {
-      yield* (yield* Engine).ready
-      const { address } = yield* HttpServer.HttpServer
-      assert("port" in address)
-      const url = `http://127.0.0.1:${address.port}`
+      const url = yield* demoUrl
       const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 })
       const anthropic = new Anthropic({ baseURL: url, apiKey: "unused", maxRetries: 0 })
       const post = (path: string, body: object) =>
@@ -184,5 +156,5 @@ describe(isThere ? "answers of the bundled model" : "answers of the bundled mode
         const { error: given }: Failure = JSON.parse(await complex.text())
         assert.deepStrictEqual([complex.status, given.param], [400, "guided_regex"])
       })
-    }).pipe(Effect.provide(layerServer)), 240_000)
+    }).pipe(Effect.provide(layerDemo)), 240_000)
 })
