@@ -11,6 +11,7 @@ import { type CallGrammarOptions, compileCalls } from "../grammar/tools/CallGram
 import { warmUpTools } from "../grammar/WarmUp.ts"
 import { Scale, type Weight } from "../grammar/Weight.ts"
 import { noReasoning, type ReasoningFormat, type ReasoningState, usualReasoning } from "../prompt/Reasoning.ts"
+import { nextTurn } from "../tokenizer/InTurns.ts"
 import type { Tokenizer } from "../tokenizer/Tokenizer.ts"
 import type { DetectedSyntax } from "./tools/detectSyntax.ts"
 
@@ -57,12 +58,6 @@ export const specialTokens = (
     const id = tokenId(text)
     return id === undefined ? [] : [[text, id]]
   }))
-
-/** Lets everything else that the event loop has to do go first. */
-const nextTurn: Effect.Effect<void> = Effect.callback((resume) => {
-  const immediate = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(immediate))
-})
 
 /** Grammars of the latest requests; agents send the same tools every turn. */
 const mostKept = 32

@@ -4,6 +4,7 @@ import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { maxDepth, objectOf, parse } from "../dialect/WireRequest.ts"
 import { InvalidRequest, RequestRefused } from "../domain/Errors.ts"
+import { nextTurn } from "../tokenizer/InTurns.ts"
 import { JsonError, parseLarge } from "./LargeJson.ts"
 import { Limits } from "./Limits.ts"
 
@@ -100,11 +101,6 @@ const maxValues = 250_000
 
 /** How long a slice may keep the event loop, in milliseconds. */
 const sliceMs = 3
-
-const nextTurn = Effect.callback<void>((resume) => {
-  const immediate = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(immediate))
-})
 
 const parseInSlices = Effect.fnUntraced(function*(bytes: Uint8Array) {
   const parser = parseLarge(bytes, { depth: maxDepth, values: maxValues })

@@ -4,6 +4,12 @@ import { abandon, type Paused, workFor } from "./Paused.ts"
 /** Milliseconds that a turn may keep the event loop. */
 const turnMs = 3
 
+/** Lets everything else that the event loop has to do go first. */
+export const nextTurn: Effect.Effect<void> = Effect.callback((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
 /** Does paused work between other events: at once where it is short. Interrupting the effect ends the work. */
 export const inTurns = <A>(begin: () => Paused<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
