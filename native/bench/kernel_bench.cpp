@@ -1,3 +1,4 @@
+#include "../tests/random_rows.hpp"
 #include "cpu/bandwidth.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/thread_pool.hpp"
@@ -8,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
 #include <string_view>
 #include <vector>
 
@@ -38,32 +38,11 @@ template <class Run> double best(int passes, const Run& run) {
   return seconds;
 }
 
-std::vector<float> randomValues(size_t n) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(n);
-  for (float& value : values) value = normal(random);
-  return values;
-}
-
-struct Rows {
-  std::vector<float> f32, scale;
-  std::vector<int8_t> q;
-  std::vector<int16_t> sum16;
-  cpu::Activations view;
-
-  Rows(const cpu::Kernels& kernels, size_t rows) : f32(randomValues(rows * Length)), scale(f32.size() / 32), q(f32.size()), sum16(f32.size() / 16) {
-    for (size_t m = 0; m < rows; ++m)
-      kernels.quantizeRow(f32.data() + m * Length, Length, q.data() + m * Length, scale.data() + m * Length / 32, sum16.data() + m * Length / 16);
-    view = {rows, Length, f32.data(), q.data(), scale.data(), sum16.data()};
-  }
-};
-
 /// Quantized values; of a format without a quantizer bytes that are good for codes and for scales.
 void fillRows(Type type, size_t rows, std::byte* weights) {
   const size_t rowBytes = quant::rowBytes(quant::format(type), Length);
-  const std::vector<float> values = randomValues(rows * Length);
-  std::mt19937 random(2);
+  test::Random random(1);
+  const std::vector<float> values = test::randomValues(rows * Length, random);
   for (size_t r = 0; r < rows; ++r)
     if (quant::encodable(type)) quant::quantize(type, std::span(values).subspan(r * Length, Length), weights + r * rowBytes);
     else std::generate_n(weights + r * rowBytes, rowBytes, [&] { return std::byte(0x38 | random() % 4); });
@@ -99,7 +78,8 @@ int main(int argc, char** argv) {
     for (size_t r = 16; r < rowCount; ++r) std::memcpy(weights + r * rowBytes, weights + r % 16 * rowBytes, rowBytes);
     for (int tier = int(*isa); tier >= 0; --tier) {
       const cpu::Kernels& kernels = cpu::kernels(Isa(tier));
-      const Rows row(kernels, 1), batch(kernels, 64);
+      test::Random random(1);
+      const test::Rows row(kernels, test::randomValues(Length, random), 1), batch(kernels, test::randomValues(64 * Length, random), 64);
       std::vector<float> out(rowCount * 64);
       double rates[2], limits[2];
       cpu::ThreadPool* pools[] = {&one, &all};
