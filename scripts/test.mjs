@@ -9,6 +9,9 @@ import { modernNode } from "./setup/node.mjs"
 const root = fileURLToPath(new URL("..", import.meta.url))
 const report = join(root, "build/test-report.json")
 
+/** Of Vitest and its workers, which keep all cores busy as a model does: see src/Maglev.ts. */
+const v8Flags = ["--no-maglev"]
+
 /** Runs the tests that `args` select (all without any); skips are listed, and the last line sums everything up. */
 const test = (/** @type {ReadonlyArray<string>} */ args) => {
   mkdirSync(dirname(report), { recursive: true })
@@ -16,7 +19,15 @@ const test = (/** @type {ReadonlyArray<string>} */ args) => {
   const node = modernNode(root)
   const { status } = spawnSync(
     node,
-    [join(root, "node_modules/vitest/vitest.mjs"), "run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`, ...args],
+    [
+      ...v8Flags,
+      join(root, "node_modules/vitest/vitest.mjs"),
+      "run",
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${report}`,
+      ...args
+    ],
     { cwd: root, stdio: "inherit", env: { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` } }
   )
   const { testResults } = JSON.parse(readFileSync(report, "utf8"))

@@ -6,6 +6,9 @@ import packageJson from "../package.json" with { type: "json" }
 import { reportFailure } from "./cli/Failure.ts"
 import { models } from "./cli/models.ts"
 import { run } from "./cli/run.ts"
+import { disableMaglev } from "./Maglev.ts"
+
+disableMaglev()
 
 const mashbox = Command.make("mashbox").pipe(
   Command.withDescription(

@@ -6,6 +6,7 @@
  * are left to the parent, who lets the running requests end and then closes stdin. That also happens when the parent is killed.
  */
 import { Socket } from "node:net"
+import { disableMaglev } from "../Maglev.ts"
 import { CommandReader } from "./Commands.ts"
 import { FrameWriter } from "./Frames.ts"
 import type { NativeEngine, NativeLoadOptions, NativeSubmit } from "./Native.ts"
@@ -15,6 +16,7 @@ import { loadNative, nativeFailure } from "./NativeModule.ts"
 const maxBacklogBytes = 64 * 1024 * 1024
 
 process.title = "mashbox-engine"
+disableMaglev()
 for (const signal of ["SIGINT", "SIGHUP", "SIGTERM"] as const) process.on(signal, () => {})
 
 const frames = openFrames()
