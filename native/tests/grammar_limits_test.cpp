@@ -4,7 +4,6 @@
 #include "test.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,9 +14,6 @@ namespace {
 using grammar::Grammar;
 using grammar::Matcher;
 using Node = IrWriter::Node;
-
-/// For outcomes that the structure alone decides, however slow the build is.
-const grammar::Limits Patient{.compileTime = std::chrono::minutes(1), .maskTime = std::chrono::minutes(1)};
 
 /// Compiles and matches `text` byte by byte, with a mask before each: whatever it costs ends in a result or a TooComplex error.
 std::string outcome(const std::string& ir, const std::string& text, const grammar::Limits& limits = {}) {

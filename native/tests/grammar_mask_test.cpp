@@ -67,7 +67,7 @@ const Test regular{"grammar: masks of random regular grammars have exactly the t
     Random random(seed);
     IrWriter ir;
     const auto node = randomRegular(ir, random, 1 + below(random, 14));
-    const auto grammar = Grammar::compile(irBytes(ir.only(node)), randomVocabulary(random, 100, 6));
+    const auto grammar = Grammar::compile(irBytes(ir.only(node)), randomVocabulary(random, 100, 6), Patient);
     if (grammar) walk(*grammar, random, 8, "seed " + std::to_string(seed));
   }
 }};
@@ -75,7 +75,7 @@ const Test regular{"grammar: masks of random regular grammars have exactly the t
 const Test recursive{"grammar: masks of random recursive grammars have exactly the tokens that are accepted", [] {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     Random random(seed);
-    const auto grammar = Grammar::compile(irBytes(randomRecursive(random)), randomVocabulary(random, 100, 8));
+    const auto grammar = Grammar::compile(irBytes(randomRecursive(random)), randomVocabulary(random, 100, 8), Patient);
     if (grammar) walk(*grammar, random, 8, "seed " + std::to_string(seed));
   }
 }};
@@ -103,7 +103,7 @@ const Test counted{"grammar: masks of random grammars with large counts have exa
     Random random(seed);
     IrWriter ir;
     const auto node = randomCounted(ir, random, 2);
-    const auto grammar = Grammar::compile(irBytes(ir.only(node)), randomVocabulary(random, 80, 14));
+    const auto grammar = Grammar::compile(irBytes(ir.only(node)), randomVocabulary(random, 80, 14), Patient);
     if (!grammar) continue;
     for (int times = 0; times < 2; ++times) walk(*grammar, random, 14, "seed " + std::to_string(seed));
   }
@@ -216,7 +216,7 @@ const Test wide{"grammar: masks with slices of the vocabulary have exactly the t
 
 const Test caches{"grammar: what is remembered does not change masks", [] {
   // With as good as no memory for masks and walks, all is computed anew each time.
-  grammar::Limits small;
+  grammar::Limits small = Patient;
   small.maskBytes = 1;
   small.walkEntries = 1 << 14;
   for (const auto& [name, write] : shapes()) {

@@ -44,7 +44,7 @@ std::vector<std::string> samples(Random& random, size_t most) {
 void compareWithReference(const std::string& ir, Random& random, size_t most, const std::string& name) {
   const auto decoded = grammar::ir::decode(irBytes(ir), 300, {});
   check(static_cast<bool>(decoded), decoded ? "" : decoded.error().message);
-  const auto compiled = grammar::Grammar::compile(irBytes(ir), byteVocabulary({}));
+  const auto compiled = grammar::Grammar::compile(irBytes(ir), byteVocabulary({}), Patient);
   const auto texts = samples(random, most);
   if (!compiled) {
     if (compiled.error().message.find("an item of the permutation") != std::string::npos) return;
@@ -124,7 +124,7 @@ const Test rollback{"grammar: taking back tokens is as if they had not been", []
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
     const auto vocabulary = byteVocabulary({"ab", "a\"", "\xc3\xa9", "b\xe2\x82", "aaa"});
-    const auto compiled = grammar::Grammar::compile(irBytes(randomRecursive(random)), vocabulary);
+    const auto compiled = grammar::Grammar::compile(irBytes(randomRecursive(random)), vocabulary, Patient);
     if (!compiled) continue;
     Matcher matcher(*compiled);
     std::vector<int32_t> output;

@@ -11,7 +11,7 @@ const allowed: Record<string, { readonly folders: ReadonlyArray<string>; readonl
   "src/dialect": { folders: ["schema", "src/domain"], effectOnly: true },
   "src/tokenizer": { folders: ["src/domain", "src/models"] },
   "src/prompt": { folders: ["src/domain", "src/models", "src/tokenizer", "src/ProgramPath.ts"] },
-  "src/engine": { folders: ["src/domain", "src/ProgramPath.ts"] },
+  "src/engine": { folders: ["src/domain", "src/ProgramPath.ts", "src/Maglev.ts"] },
   "src/grammar": { folders: ["src/domain", "src/ProgramPath.ts"] },
   "src/models": { folders: ["src/domain"] },
   "src/auth": { folders: ["src/domain", "src/Settings.ts"] },
