@@ -1,10 +1,10 @@
 import { GrammarError } from "./GrammarError.ts"
 
 /** Milliseconds of processor time that compiling all schemas and grammars of one request may take. */
-export const mostMilliseconds = 200
+export const mostMilliseconds = 150
 
 /** Of them, what goes to that which can be given up: schemas whose calls may have any arguments just as well. */
-export const mostForOptional = 100
+export const mostForOptional = 75
 
 /** Steps between two looks at the clock. */
 const stride = 64

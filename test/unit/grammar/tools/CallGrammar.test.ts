@@ -363,7 +363,7 @@ LF: /\\n/
       assert.match(refused.failure.path, /^tools\.\d+\.input_schema$/)
       assert.match(
         refused.failure.message,
-        /^tools\.\d+\.input_schema: too large to be enforced: what the request asks for takes more than 200 ms/
+        /^tools\.\d+\.input_schema: too large to be enforced: what the request asks for takes more than 150 ms/
       )
     })
 
