@@ -10,6 +10,7 @@ import { ServedModel } from "../../src/domain/ServedModel.ts"
 import { layerScripted, ScriptedEngine } from "../../src/engine/EngineScripted.ts"
 import { Admission } from "../../src/generation/Admission.ts"
 import { Generation } from "../../src/generation/Generation.ts"
+import { disableMaglev } from "../../src/Maglev.ts"
 import * as GgufMetadata from "../../src/models/GgufMetadata.ts"
 import { ChatTemplate } from "../../src/prompt/ChatTemplate.ts"
 import { LongPrompts } from "../../src/prompt/LongPrompts.ts"
@@ -20,6 +21,8 @@ import * as GgufTokenizer from "../../src/tokenizer/GgufTokenizer.ts"
 import { Tokenizer } from "../../src/tokenizer/Tokenizer.ts"
 import type { Ask, ServerFigures } from "./serverProcess.ts"
 import { watchTurns } from "./turnMeter.ts"
+
+disableMaglev()
 
 const slots = 96
 /** Answers of so many tokens come at the pace of a fast engine; others as fast as they can. */
