@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // What scripts/test.mjs starts Vitest with is for its workers too.
     execArgv: process.execArgv,
     // Vitest would leave one core idle, which on two is half of them.
     maxWorkers: "100%",
